@@ -1,0 +1,3 @@
+module github.com/tuneplane/tp
+
+go 1.26.0
