@@ -1,0 +1,85 @@
+package slurm
+
+import (
+	"slices"
+	"time"
+)
+
+// State is a base state of a job, as Slurm spells it. An unknown value is kept.
+type State string
+
+// Base states of squeue(1) JOB STATE CODES.
+const (
+	Pending     State = "PENDING"
+	Running     State = "RUNNING"
+	Suspended   State = "SUSPENDED"
+	Completed   State = "COMPLETED"
+	Cancelled   State = "CANCELLED"
+	Failed      State = "FAILED"
+	Timeout     State = "TIMEOUT"
+	NodeFail    State = "NODE_FAIL"
+	Preempted   State = "PREEMPTED"
+	BootFail    State = "BOOT_FAIL"
+	Deadline    State = "DEADLINE"
+	OutOfMemory State = "OUT_OF_MEMORY"
+)
+
+// Ended reports whether the state is final for this attempt.
+func (s State) Ended() bool {
+	switch s {
+	case Completed, Cancelled, Failed, Timeout, NodeFail, Preempted, BootFail, Deadline, OutOfMemory:
+		return true
+	}
+	return false
+}
+
+// Job is one job, or one component of a heterogeneous job, as Slurm reports
+// it. Text fields come from outside and are shown only after neutralising.
+type Job struct {
+	ID        JobID
+	HetJob    JobID // leader's id; 0 for a plain job
+	HetOffset int   // component number
+	Name      string
+	User      string
+	Comment   string
+	State     State
+	Flags     []string // COMPLETING, CONFIGURING, REQUEUED, …
+	Reason    string   // "Resources", "Priority", …; "" or "None" when there is none
+	// Description explains Reason where Slurm has more to say.
+	Description string
+	ExitCode    int // exit status of the batch script
+	Signal      int // signal that ended it; 0 for none
+	Restarts    int
+	Submit      time.Time
+	Start       time.Time // estimate while pending; zero when unknown
+	End         time.Time
+
+	Partition   string
+	Account     string
+	QOS         string
+	Reservation string
+	Constraint  string
+	Nodes       int
+	NodeList    string // compact host list; "" while pending
+	Tasks       int
+	CPUs        int
+	CPUsPerTask int
+	Memory      MiB // per node; 0 when Slurm was asked for per-CPU memory
+	GRES        []GRES
+	TimeLimit   Minutes
+	WorkDir     string
+	Output      string
+	Requeue     bool
+	FromDB      bool // read from accounting, not from the controller
+}
+
+// Leader is the id that cancels and names the whole job.
+func (j Job) Leader() JobID {
+	if j.HetJob != 0 {
+		return j.HetJob
+	}
+	return j.ID
+}
+
+// Has reports whether a state flag is set.
+func (j Job) Has(flag string) bool { return slices.Contains(j.Flags, flag) }
