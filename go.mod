@@ -2,7 +2,11 @@ module github.com/tuneplane/tp
 
 go 1.26.0
 
-require modernc.org/sqlite v1.62.0
+require (
+	github.com/pelletier/go-toml/v2 v2.4.3
+	go.yaml.in/yaml/v4 v4.0.0
+	modernc.org/sqlite v1.62.0
+)
 
 require (
 	github.com/dustin/go-humanize v1.1.0 // indirect

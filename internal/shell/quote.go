@@ -44,3 +44,15 @@ func Check(what, s string) error {
 	}
 	return nil
 }
+
+// Directive quotes a value for an #SBATCH line. sbatch's own parser is no
+// shell: it drops a backslash even inside single quotes, 22.05 splits at a
+// backslash-blank outside quotes, and an unquoted word "hetjob" starts a new
+// component. Double quotes with \" and \\ mean the same on 22.05, 24.11 and
+// 26.05 (tried with the conformance names on all three).
+func Directive(s string) string {
+	if s != "" && strings.IndexFunc(s, special) < 0 && s != "hetjob" && s != "packjob" {
+		return s
+	}
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`
+}

@@ -20,7 +20,8 @@ type Spec struct {
 	Params      []Param   `json:"params,omitempty"` // every parameter with its value and origin
 	Env         []EnvVar  `json:"env,omitempty"`    // what recipe, job.toml and --env add
 	Job         Job       `json:"job"`
-	Dirs        []string  `json:"dirs"` // packed directories, relative to the lab
+	Dirs        []string  `json:"dirs"`              // packed directories, relative to the lab
+	Exclude     []string  `json:"exclude,omitempty"` // further patterns that are not packed
 }
 
 // Recipe names the catalogue entry.

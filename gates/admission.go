@@ -1,0 +1,76 @@
+package gates
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tuneplane/tp/internal/fault"
+	"github.com/tuneplane/tp/internal/spec"
+	"github.com/tuneplane/tp/slurm"
+)
+
+// Admission asks whether the pools may be there at all: the partition exists,
+// takes jobs, and lets this account and QOS in.
+type Admission struct{}
+
+// Name is "admission".
+func (Admission) Name() string { return "admission" }
+
+// Check looks at each pool's partition.
+func (Admission) Check(s Subject) []Verdict {
+	var out []Verdict
+	for _, p := range s.Pools {
+		if v, bad := admit(p, s.Snapshot); bad {
+			v.Gate, v.Level, v.Pool = "admission", Block, p.Name
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+func admit(p spec.Pool, snap *slurm.Snapshot) (Verdict, bool) {
+	part, ok := snap.Partition(p.Partition)
+	if !ok {
+		var names []string
+		for _, q := range snap.Partitions {
+			names = append(names, q.Name)
+		}
+		remedy := "tp fleet show"
+		if near := fault.Nearest(p.Partition, names); near != "" {
+			remedy = fmt.Sprintf("--partition %s=%s", p.Roles[0], near)
+		}
+		return Verdict{Code: "admission.partition", Asked: "partition " + p.Partition,
+			Found: "the cluster has " + strings.Join(names, ", "), Remedy: remedy}, true
+	}
+	if part.State != "" && part.State != "UP" && part.State != "DRAIN" && part.State != "DOWN" {
+		return Verdict{Code: "admission.partitionState", Asked: "partition " + p.Partition, Found: "its state is " + part.State, Remedy: "tp fleet show"}, true
+	}
+	if part.State == "DRAIN" {
+		return Verdict{Code: "admission.partitionState", Asked: "partition " + p.Partition, Found: "it is draining and takes no new jobs", Remedy: "tp fleet show"}, true
+	}
+	// An empty account or QOS is the user's default, which only accounting knows.
+	if p.Account != "" && (restricts(part.AllowAccounts, p.Account) || slices.Contains(part.DenyAccounts, p.Account)) {
+		return Verdict{Code: "admission.account", Asked: "account " + p.Account + " in partition " + p.Partition,
+			Found: lists("allowed accounts", part.AllowAccounts, "denied accounts", part.DenyAccounts), Remedy: "--account or --partition"}, true
+	}
+	if p.QOS != "" && (restricts(part.AllowQOS, p.QOS) || slices.Contains(part.DenyQOS, p.QOS)) {
+		return Verdict{Code: "admission.qos", Asked: "QOS " + p.QOS + " in partition " + p.Partition,
+			Found: lists("allowed QOS", part.AllowQOS, "denied QOS", part.DenyQOS), Remedy: "--qos or --partition"}, true
+	}
+	if p.Reservation != "" && !slices.ContainsFunc(snap.Reservations, func(r slurm.Reservation) bool { return r.Name == p.Reservation }) {
+		return Verdict{Code: "admission.reservation", Asked: "reservation " + p.Reservation, Found: "the cluster shows no reservation of this name", Remedy: "tp fleet show"}, true
+	}
+	return Verdict{}, false
+}
+
+func restricts(allowed []string, name string) bool {
+	return len(allowed) > 0 && !slices.Contains(allowed, name)
+}
+
+func lists(what1 string, list1 []string, what2 string, list2 []string) string {
+	if len(list1) > 0 {
+		return what1 + ": " + strings.Join(list1, ", ")
+	}
+	return what2 + ": " + strings.Join(list2, ", ")
+}

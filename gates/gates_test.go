@@ -1,0 +1,128 @@
+package gates
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tuneplane/tp/internal/spec"
+	"github.com/tuneplane/tp/slurm"
+)
+
+// cluster is 2 × h200:8, 2 × h100:8 and 2 CPU nodes, all idle.
+func cluster() *slurm.Snapshot {
+	s := &slurm.Snapshot{}
+	for _, kind := range []string{"h200", "h100", "cpu"} {
+		for i := 1; i <= 2; i++ {
+			n := slurm.Node{Name: fmt.Sprintf("%s-%d", kind, i), State: "IDLE", Partitions: []string{kind}, CPUs: 64, Memory: 1000000, Features: []string{kind}}
+			if kind != "cpu" {
+				n.GRES = []slurm.GRES{{Name: "gpu", Type: kind, Count: 8}}
+			}
+			s.Nodes = append(s.Nodes, n)
+		}
+		s.Partitions = append(s.Partitions, slurm.Partition{Name: kind, State: "UP", Nodes: kind + "-[1-2]", TotalNodes: 2, MaxTime: 600, DefaultTime: 60})
+	}
+	return s
+}
+
+func pool(series string, nodes, gpus int) spec.Pool {
+	p := spec.Pool{Name: series, Roles: []string{series}, Series: series, Nodes: nodes, GPUsPerNode: gpus, CPUsPerNode: 8, MemoryMiB: 1000, Partition: series, TimeMinutes: 60}
+	if series != "cpu" {
+		p.GRES = "gpu:" + series
+	}
+	return p
+}
+
+func TestVerdicts(t *testing.T) {
+	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	for _, c := range []struct {
+		name   string
+		change func(*slurm.Snapshot, *[]spec.Pool)
+		code   string
+		level  Level
+		words  string // in found, asked or remedy
+	}{
+		{"fits", func(*slurm.Snapshot, *[]spec.Pool) {}, "", Pass, ""},
+		{"unknown partition", func(_ *slurm.Snapshot, p *[]spec.Pool) { (*p)[0].Partition = "h20" }, "admission.partition", Block, "--partition h200=h200"},
+		{"partition drains", func(s *slurm.Snapshot, _ *[]spec.Pool) { s.Partitions[0].State = "DRAIN" }, "admission.partitionState", Block, "draining"},
+		{"account not allowed", func(s *slurm.Snapshot, p *[]spec.Pool) {
+			s.Partitions[0].AllowAccounts = []string{"vip"}
+			(*p)[0].Account = "research"
+		}, "admission.account", Block, "vip"},
+		{"qos denied", func(s *slurm.Snapshot, p *[]spec.Pool) {
+			s.Partitions[0].DenyQOS = []string{"low"}
+			(*p)[0].QOS = "low"
+		}, "admission.qos", Block, "denied QOS: low"},
+		{"too many GPUs", func(_ *slurm.Snapshot, p *[]spec.Pool) { (*p)[0].GPUsPerNode = 9 }, "capacity.neverFits", Block, "at most 8"},
+		{"too many nodes", func(_ *slurm.Snapshot, p *[]spec.Pool) { (*p)[0].Nodes = 3 }, "capacity.neverFits", Block, "2 nodes that could ever run it"},
+		{"too long", func(_ *slurm.Snapshot, p *[]spec.Pool) { (*p)[0].TimeMinutes = 601 }, "capacity.neverFits", Block, "0-10:00:00"},
+		{"unlimited", func(_ *slurm.Snapshot, p *[]spec.Pool) { (*p)[0].TimeMinutes = -1 }, "capacity.neverFits", Block, "UNLIMITED"},
+		{"too much memory", func(_ *slurm.Snapshot, p *[]spec.Pool) { (*p)[0].MemoryMiB = 1000001 }, "capacity.neverFits", Block, "1000000M"},
+		{"pools need distinct nodes", func(_ *slurm.Snapshot, p *[]spec.Pool) { *p = append(*p, pool("h200", 2, 1)) }, "capacity.neverFits", Block, "3 nodes (1 × h200:8 + 2 × h200:1)"},
+		{"one node is down", func(s *slurm.Snapshot, p *[]spec.Pool) { s.Nodes[0].State = "DOWN"; (*p)[0].Nodes = 2 }, "capacity.down", Wait, "1 usable nodes"},
+		{"busy", func(s *slurm.Snapshot, p *[]spec.Pool) {
+			s.Nodes[0].GRESUsed = []slurm.GRES{{Name: "gpu", Type: "h200", Count: 1}}
+			(*p)[0].Nodes = 2
+		}, "capacity.busy", Wait, "1 free nodes now"},
+		{"series offline", func(s *slurm.Snapshot, _ *[]spec.Pool) {
+			s.Nodes[0].Flags, s.Nodes[0].Reason = []string{"DRAIN"}, "bad fan"
+			s.Nodes[1].State = "DOWN"
+		}, "offlineSeries", Block, "bad fan"},
+		{"powered down cloud nodes count", func(s *slurm.Snapshot, _ *[]spec.Pool) {
+			s.Nodes[0].Flags, s.Nodes[1].Flags = []string{"CLOUD", "POWERED_DOWN"}, []string{"CLOUD", "POWERED_DOWN"}
+		}, "", Pass, ""},
+		{"maintenance ahead", func(s *slurm.Snapshot, _ *[]spec.Pool) {
+			s.Reservations = []slurm.Reservation{{Name: "maint", Nodes: "h200-[1-2]", Flags: []string{"MAINT"}, Start: now.Add(30 * time.Minute), End: now.Add(2 * time.Hour)}}
+		}, "maintenance", Wait, "--time 0-00:29:00"},
+		{"maintenance after the job", func(s *slurm.Snapshot, _ *[]spec.Pool) {
+			s.Reservations = []slurm.Reservation{{Name: "maint", Nodes: "h200-[1-2]", Flags: []string{"MAINT"}, Start: now.Add(90 * time.Minute), End: now.Add(2 * time.Hour)}}
+		}, "", Pass, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			snap, pools := cluster(), []spec.Pool{pool("h200", 1, 8)}
+			c.change(snap, &pools)
+			list := Check(Subject{Pools: pools, Snapshot: snap, Now: now}, All()...)
+			if worst := Worst(list); worst != c.level {
+				t.Fatalf("level %q, want %q: %+v", worst, c.level, list)
+			}
+			if c.level == Pass {
+				return
+			}
+			for _, v := range list {
+				if v.Code == c.code {
+					if text := v.Asked + "|" + v.Found + "|" + v.Remedy; !strings.Contains(text, c.words) {
+						t.Errorf("%q does not say %q", text, c.words)
+					}
+					return
+				}
+			}
+			t.Errorf("no verdict %s in %+v", c.code, list)
+		})
+	}
+}
+
+func TestNoSnapshotIsUnknown(t *testing.T) {
+	for _, v := range Check(Subject{Pools: []spec.Pool{pool("h200", 1, 8)}}, All()...) {
+		if v.Level != Unknown {
+			t.Errorf("%s answers %s without having seen the cluster", v.Gate, v.Level)
+		}
+	}
+}
+
+func TestWhy(t *testing.T) {
+	for _, c := range []struct{ reason, gate, words string }{
+		{"Resources", "capacity", "busy"},
+		{"ReqNodeNotAvail, UnavailableNodes:cpu-2", "capacity", "down, drained or reserved"},
+		{"QOSMaxGRESPerUser", "userQuota", "GPUs or other GRES per user"},
+		{"QOSMaxJobsPerUserLimit", "userQuota", "running jobs per user"},
+		{"AssocGrpGRESMinutes", "userQuota", "GPUs of all together minutes"},
+		{"BeginTime", "scheduleWindow", "begin time"},
+		{"None", "", "not looked at it yet"},
+		{"SomethingNewIn27_11", "", "SomethingNewIn27_11"},
+	} {
+		if w := Why(c.reason, ""); w.Gate != c.gate || !strings.Contains(w.Sentence, c.words) {
+			t.Errorf("Why(%q) = %+v, want gate %q and %q", c.reason, w, c.gate, c.words)
+		}
+	}
+}

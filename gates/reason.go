@@ -1,0 +1,84 @@
+package gates
+
+import "strings"
+
+// Waiting says in the words of the gates why a queued job waits.
+type Waiting struct {
+	Gate     string // "" when Slurm's reason belongs to no gate
+	Sentence string // plain words; Slurm's own reason when it is not known
+}
+
+// Why translates a pending reason of Slurm (squeue(1), JOB REASON CODES). The
+// families of association and QOS limits are told by their prefix and what
+// they count; a reason nobody knows yet is shown as it is.
+func Why(reason, description string) Waiting {
+	reason, _, _ = strings.Cut(reason, ",") // "ReqNodeNotAvail, UnavailableNodes:…"
+	reason = strings.TrimSpace(reason)
+	if w, ok := reasons[reason]; ok {
+		return w
+	}
+	for _, family := range []struct{ prefix, whose string }{{"QOS", "of the QOS"}, {"Assoc", "of your account"}} {
+		if rest, ok := strings.CutPrefix(reason, family.prefix); ok {
+			return Waiting{"userQuota", "a limit " + family.whose + " is reached: " + limitWords(rest)}
+		}
+	}
+	switch {
+	case reason == "" || reason == "None":
+		return Waiting{"", "the scheduler has not looked at it yet"}
+	case description != "":
+		return Waiting{"", reason + ": " + description}
+	}
+	return Waiting{"", reason}
+}
+
+var reasons = map[string]Waiting{
+	"Resources":                   {"capacity", "the nodes it needs are busy"},
+	"Priority":                    {"capacity", "jobs of higher priority are before it"},
+	"Nodes":                       {"capacity", "nodes of the partition are down, drained or reserved"},
+	"NodeDown":                    {"offlineSeries", "a node it needs is down"},
+	"PartitionDown":               {"offlineSeries", "its partition is down"},
+	"PartitionInactive":           {"offlineSeries", "its partition is inactive"},
+	"ReqNodeNotAvail":             {"capacity", "nodes it needs are down, drained or reserved, perhaps for maintenance"},
+	"Reservation":                 {"maintenance", "its reservation has not begun"},
+	"ReservationDeleted":          {"admission", "its reservation was deleted"},
+	"BeginTime":                   {"scheduleWindow", "its begin time has not come; a requeued job waits a little as well"},
+	"Dependency":                  {"", "a job it depends on has not ended"},
+	"DependencyNeverSatisfied":    {"", "a job it depends on failed: it will never start"},
+	"JobHeldUser":                 {"", "you hold it: scontrol release"},
+	"JobHeldAdmin":                {"", "an administrator holds it"},
+	"Licenses":                    {"capacity", "a licence it needs is in use"},
+	"PartitionTimeLimit":          {"capacity", "its time limit is longer than the partition allows: it will never start"},
+	"PartitionNodeLimit":          {"capacity", "it asks for more nodes than the partition allows: it will never start"},
+	"PartitionConfig":             {"admission", "the partition does not take it as it is"},
+	"BadConstraints":              {"capacity", "no node has what it asks for"},
+	"AccountNotAllowed":           {"admission", "its account may not use the partition"},
+	"QOSNotAllowed":               {"admission", "its QOS may not be used in the partition or by the account"},
+	"InvalidAccount":              {"admission", "its account is not valid"},
+	"InvalidQOS":                  {"admission", "its QOS is not valid"},
+	"Cleaning":                    {"", "its last run is still being cleaned up"},
+	"JobArrayTaskLimit":           {"", "the array runs as many tasks at once as it may"},
+	"JobLaunchFailure":            {"", "it could not be launched; the log or your administrator knows why"},
+	"NonZeroExitCode":             {"", "it ended with an error"},
+	"Prolog":                      {"", "the prolog runs on its nodes"},
+	"FrontEndDown":                {"offlineSeries", "no front end is up"},
+	"SchedDefer":                  {"capacity", "the scheduler defers jobs under load"},
+	"MaxRequeueLimit":             {"", "it was requeued too often and is held"},
+	"launch failed requeued held": {"", "its launch failed; it is held"},
+	"job requeued in held state":  {"", "it was requeued and is held"},
+}
+
+// limitWords reads the rest of QOSMaxGRESPerUser and its hundred siblings.
+func limitWords(rest string) string {
+	words := rest
+	for _, r := range []struct{ from, to string }{
+		{"PerUser", " per user"}, {"PerAccount", " per account"}, {"PerJob", " per job"}, {"PerNode", " per node"},
+		{"PerUserLimit", " per user"}, {"Limit", ""}, {"MaxGRES", "GPUs or other GRES"}, {"GrpGRES", "GPUs of all together"},
+		{"MaxJobs", "running jobs"}, {"MaxJob", "running jobs"}, {"GrpJobs", "running jobs of all together"}, {"MaxSubmitJob", "submitted jobs"}, {"GrpSubmitJobs", "submitted jobs of all together"},
+		{"MaxCpu", "CPUs"}, {"GrpCpu", "CPUs of all together"}, {"MaxMem", "memory"}, {"GrpMem", "memory of all together"}, {"MaxNode", "nodes"}, {"GrpNode", "nodes of all together"},
+		{"MaxWallDuration", "time limit"}, {"GrpWall", "wall time of all together"}, {"RunMinutes", " minutes of running jobs"}, {"Minutes", " minutes"},
+		{"Resource", ""},
+	} {
+		words = strings.Replace(words, r.from, r.to, 1)
+	}
+	return strings.TrimSpace(words) + " (" + rest + ")"
+}

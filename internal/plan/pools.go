@@ -1,0 +1,158 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tuneplane/tp/internal/fault"
+	"github.com/tuneplane/tp/internal/spec"
+	"github.com/tuneplane/tp/slurm"
+)
+
+// pools gives every profile its nodes, and every pool its effective limits.
+// The pool of the driver comes first: component 0 runs the batch script.
+func pools(in Input) ([]spec.Pool, []string, error) {
+	var out []spec.Pool
+	var warnings []string
+	for _, profile := range in.Spec.Profiles {
+		nodes, per, series, err := in.Registry.Resolve(profile)
+		if err != nil {
+			return nil, nil, err
+		}
+		roles := profile.Roles
+		if len(roles) == 0 {
+			for _, r := range in.Spec.Roles {
+				roles = append(roles, r.Name)
+			}
+		}
+		p := spec.Pool{Name: roles[0], Roles: roles, Series: series.Name, GRES: series.GRES, Nodes: nodes, GPUsPerNode: per}
+		notes, err := limits(&p, in, series)
+		if err != nil {
+			return nil, nil, err
+		}
+		warnings = append(warnings, notes...)
+		driver := false
+		for _, r := range in.Spec.Roles {
+			driver = driver || r.Driver && slices.Contains(p.Roles, r.Name)
+		}
+		if driver {
+			out = append([]spec.Pool{p}, out...)
+		} else {
+			out = append(out, p)
+		}
+	}
+	return out, warnings, nil
+}
+
+// limits fills partition, CPUs, memory, time and the like.
+func limits(p *spec.Pool, in Input, series Series) ([]string, error) {
+	job := in.Spec.Job
+	p.Account, p.QOS = job.Account.For(p.Roles...), job.QOS.For(p.Roles...)
+	p.Reservation, p.Constraint = job.Reservation.For(p.Roles...), job.Constraint.For(p.Roles...)
+	if p.Constraint == "" {
+		p.Constraint = series.Constraint
+	}
+	p.Partition = job.Partition.For(p.Roles...)
+	if p.Partition == "" {
+		if len(series.Partitions) == 0 {
+			return nil, fault.Gate("admission", "series %s is in no partition that you can see", series.Name).WithHint("--partition %s=NAME, or tp fleet show", p.Roles[0])
+		}
+		p.Partition = series.Partitions[0]
+	}
+	if err := cpusAndMemory(p, job, series); err != nil {
+		return nil, err
+	}
+	return timeLimit(p, in)
+}
+
+// cpusAndMemory: a pool that takes part of a node's devices gets the same part
+// of its CPUs and memory unless told otherwise.
+func cpusAndMemory(p *spec.Pool, job spec.Job, series Series) error {
+	part := func(whole int64) int64 {
+		if series.Devices > 0 && p.GPUsPerNode < series.Devices {
+			return whole * int64(p.GPUsPerNode) / int64(series.Devices)
+		}
+		return whole
+	}
+	p.CPUsPerNode = max(1, int(part(int64(series.CPUs))))
+	if text := job.CPUsPerNode.For(p.Roles...); text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 || n > 1<<16 {
+			return fault.New(fault.Usage, "--cpus-per-node %q: expected a whole number from 1 to 65536", text)
+		}
+		p.CPUsPerNode = n
+	}
+	p.MemoryMiB = part(int64(series.Memory))
+	if text := job.Memory.For(p.Roles...); text != "" {
+		mib, err := spec.ParseMemory(text)
+		if err != nil {
+			return fault.New(fault.Usage, "--mem: %v", err)
+		}
+		if mib == 0 { // the whole node
+			mib = int64(series.Memory)
+		}
+		p.MemoryMiB = mib
+	}
+	return nil
+}
+
+// timeLimit is never silently the partition's default: it is looked up, shown
+// and sent.
+func timeLimit(p *spec.Pool, in Input) ([]string, error) {
+	if text := in.Spec.Job.Time.For(p.Roles...); text != "" {
+		minutes, err := spec.ParseTime(text)
+		if err != nil {
+			return nil, fault.New(fault.Usage, "--time: %v", err)
+		}
+		p.TimeMinutes = minutes
+		return nil, nil
+	}
+	if in.Snapshot != nil {
+		if part, ok := in.Snapshot.Partition(p.Partition); ok {
+			limit := part.DefaultTime
+			if limit <= 0 {
+				limit = part.MaxTime
+			}
+			if limit > 0 {
+				p.TimeMinutes = int(limit)
+				return []string{fmt.Sprintf("no time limit was given for pool %s: the default of partition %s, %s, is used (--time)", p.Name, p.Partition, limit)}, nil
+			}
+		}
+	}
+	return nil, fault.New(fault.Usage, "pool %s has no time limit and partition %s gives none", p.Name, p.Partition).WithHint("--time 4h")
+}
+
+// collapse puts pools that look the same to Slurm into one component, whose
+// nodes they share out in order. One component is a plain job.
+func collapse(pools []spec.Pool) []slurm.Component {
+	var components []slurm.Component
+	index := map[string]int{}
+	for i := range pools {
+		p := &pools[i]
+		c := slurm.Component{
+			Partition: p.Partition, Account: p.Account, QOS: p.QOS, Reservation: p.Reservation, Constraint: p.Constraint,
+			TasksPerNode: 1, CPUsPerTask: p.CPUsPerNode, Memory: slurm.MiB(p.MemoryMiB), GRES: gresOf(*p),
+			TimeLimit: slurm.Minutes(p.TimeMinutes), Exclusive: p.Exclusive,
+		}
+		key := fmt.Sprintf("%+v", c)
+		at, known := index[key]
+		if !known {
+			at = len(components)
+			index[key] = at
+			components = append(components, c)
+		}
+		p.Component, p.NodeOffset = at, components[at].Nodes
+		components[at].Nodes += p.Nodes
+	}
+	return components
+}
+
+func gresOf(p spec.Pool) []slurm.GRES {
+	if p.GPUsPerNode == 0 || p.GRES == "" {
+		return nil
+	}
+	name, typ, _ := strings.Cut(p.GRES, ":")
+	return []slurm.GRES{{Name: name, Type: typ, Count: p.GPUsPerNode}}
+}

@@ -1,0 +1,177 @@
+package plan
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tuneplane/tp/gates"
+	"github.com/tuneplane/tp/internal/fault"
+	"github.com/tuneplane/tp/internal/spec"
+	"github.com/tuneplane/tp/slurm"
+	"github.com/tuneplane/tp/slurm/script"
+)
+
+// Series is one node type of the hardware registry, as far as a plan needs it.
+type Series struct {
+	Name       string
+	GRES       string // "gpu:h200"; "" for nodes without devices
+	Devices    int    // per node
+	CPUs       int    // per node; 0 when not known
+	Memory     slurm.MiB
+	Partitions []string // the first is taken unless --partition says otherwise
+	Constraint string
+}
+
+// Registry says what a profile means on this cluster.
+type Registry interface {
+	// Resolve gives nodes, devices per node and the series, or a fault that
+	// names the nearest valid values.
+	Resolve(spec.Profile) (nodes, perNode int, s Series, err error)
+}
+
+// Input is everything Resolve looks at.
+type Input struct {
+	Spec      *spec.Spec
+	Registry  Registry
+	Snapshot  *slurm.Snapshot // nil when the cluster cannot be asked
+	Fleet     string
+	Bundle    Bundle
+	NewBytes  int64
+	StageIn   string // bash that brings the bundle to the node
+	RunID     string
+	RunDir    string // absolute, shared by all nodes
+	User      string
+	Env       []spec.EnvVar // the caller's allow-list: PATH, HOME, …
+	Prolog    []string      // of the site
+	Interface string        // of the site's network
+	Transport string
+	Git       spec.Provenance
+	Settings  []Setting
+	Warnings  []string
+	Gates     []gates.Gate // gates.All() when nil
+	Now       time.Time
+	TTL       time.Duration // 30 min when 0
+}
+
+// DefaultTTL is how long a plan may be confirmed: as long as Slurm's default
+// token lives, and as a person looks at a preview.
+const DefaultTTL = 30 * time.Minute
+
+// Resolve makes the plan. It touches nothing. An error is a *fault.Error that
+// names the value and the nearest valid one.
+func Resolve(in Input) (*Plan, error) {
+	pools, warnings, err := pools(in)
+	if err != nil {
+		return nil, err
+	}
+	components := collapse(pools)
+	req := &slurm.Request{
+		Name:       in.Spec.Name + "." + in.RunID,
+		Comment:    "tp:" + in.RunID,
+		Components: components,
+		WorkDir:    in.RunDir,
+		Output:     script.Pattern(in.RunDir) + "/logs/job-%j.log",
+		Requeue:    in.Spec.Job.Requeue,
+	}
+	env, err := environment(in)
+	if err != nil {
+		return nil, err
+	}
+	req.Env = env
+	req.Script, err = script.Render(program(in, req, pools))
+	if err != nil {
+		return nil, fault.New(fault.Usage, "%v", err)
+	}
+	p := &Plan{
+		Version: 1,
+		Issued:  in.Now.Round(0),
+		Expires: in.Now.Add(ttl(in.TTL)).Round(0),
+		Fixed: Fixed{
+			RunID: in.RunID, RunDir: in.RunDir, User: in.User, Fleet: in.Fleet,
+			Spec: in.Spec, Pools: pools, Request: req, Bundle: in.Bundle,
+		},
+		Observed: Observed{
+			Transport: in.Transport, Warnings: append(in.Warnings, warnings...),
+			NewBytes: in.NewBytes, Provenance: in.Git, Settings: in.Settings,
+		},
+	}
+	if in.Snapshot != nil {
+		p.Fixed.Cluster = in.Snapshot.Info.Cluster
+		p.Observed.Release = in.Snapshot.Info.Release
+	}
+	list := in.Gates
+	if list == nil {
+		list = gates.All()
+	}
+	p.Observed.Verdicts = gates.Check(gates.Subject{Spec: in.Spec, Pools: pools, Snapshot: in.Snapshot, Now: in.Now}, list...)
+	p.Digest = p.Fixed.digest()
+	return p, nil
+}
+
+func ttl(d time.Duration) time.Duration {
+	if d == 0 {
+		return DefaultTTL
+	}
+	return d
+}
+
+// program is the batch script's content.
+func program(in Input, req *slurm.Request, pools []spec.Pool) script.Program {
+	s := in.Spec
+	p := script.Program{
+		Request: req,
+		Title:   fmt.Sprintf("%s · %s · %s", s.Experiment, s.Recipe.Name, in.RunID),
+		RunID:   in.RunID, RunDir: in.RunDir, Attempt: 1,
+		Vars: []slurm.EnvVar{
+			{Name: "TP_EXPERIMENT", Value: s.Experiment},
+			{Name: "TP_PROJECT", Value: s.Project},
+			{Name: "TP_RECIPE", Value: s.Recipe.Name},
+			{Name: "TP_FRAMEWORK", Value: s.Framework.Kind},
+		},
+		ExpDir:    path.Join("experiments", s.Experiment),
+		Prolog:    append(append([]string{}, in.Prolog...), s.Job.Prolog...),
+		StageIn:   in.StageIn,
+		Interface: in.Interface,
+	}
+	if len(s.Dirs) > 0 {
+		p.ExpDir = s.Dirs[0]
+	}
+	for _, role := range s.Roles {
+		for _, pool := range pools {
+			if !slices.Contains(pool.Roles, role.Name) {
+				continue
+			}
+			p.Steps = append(p.Steps, script.Step{
+				Role: role.Name, Pool: pool.Name, Driver: role.Driver,
+				Component: pool.Component, NodeOffset: pool.NodeOffset,
+				Nodes: pool.Nodes, CPUs: pool.CPUsPerNode, GRES: gresOf(pool),
+				GPUsPerNode: pool.GPUsPerNode, Body: role.Body, Needs: role.Needs,
+			})
+		}
+	}
+	return p
+}
+
+// environment is the job's whole environment: the caller's allow-list, then
+// what recipe, job.toml and --env add; later wins, first place is kept.
+func environment(in Input) ([]slurm.EnvVar, error) {
+	var out []slurm.EnvVar
+	index := map[string]int{}
+	for _, list := range [][]spec.EnvVar{in.Env, in.Spec.Env} {
+		for _, v := range list {
+			if strings.ContainsRune(v.Value, 0) {
+				return nil, fault.New(fault.Usage, "environment variable %s (%s) has a NUL byte", v.Name, v.Origin)
+			}
+			if i, ok := index[v.Name]; ok {
+				out[i].Value = v.Value
+				continue
+			}
+			index[v.Name] = len(out)
+			out = append(out, slurm.EnvVar{Name: v.Name, Value: v.Value})
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,47 @@
+package run
+
+import (
+	"context"
+	"errors"
+
+	"github.com/tuneplane/tp/internal/fault"
+	"github.com/tuneplane/tp/internal/ledger"
+)
+
+// Cancel ends the run's job with all its components, after comparing the name:
+// job ids are reused.
+func (q *Queue) Cancel(ctx context.Context, r *ledger.Run) error {
+	id := r.JobID()
+	if id == 0 {
+		if attempt, open := r.Unsettled(); open {
+			if found, err := q.look(ctx, r, attempt); err != nil || !found {
+				return errors.Join(err, fault.New(fault.Unreachable, "run %s has no known job to cancel", r.ID).WithHint("tp tick"))
+			}
+			id = r.JobID()
+		} else {
+			return q.Ledger.Append(r, ledger.Event{Type: ledger.Changed, State: ledger.Cancelled, Reason: "cancelled before it was submitted"})
+		}
+	}
+	jobs, err := q.Client.Jobs(ctx, id)
+	if err != nil {
+		return fault.New(fault.Unreachable, "cancel %s: %w", r.ID, err)
+	}
+	attempt, _ := r.Last()
+	alive := false
+	for _, j := range jobs {
+		if j.Name != attempt.JobName {
+			return fault.New(fault.Refused, "job %s is %q now, not %q: the id was reused", id, j.Name, attempt.JobName).WithHint("tp job status %s", r.ID)
+		}
+		alive = alive || !j.State.Ended()
+	}
+	if !alive {
+		return fault.New(fault.Refused, "run %s has ended already", r.ID).WithHint("tp job status %s", r.ID)
+	}
+	if err := q.Ledger.Append(r, ledger.Event{Type: ledger.Cancel, Attempt: attempt.N, JobID: id}); err != nil {
+		return err
+	}
+	if err := q.Client.Cancel(ctx, id); err != nil {
+		return fault.New(fault.Refused, "cancel %s: %w", r.ID, err)
+	}
+	return nil
+}

@@ -1,0 +1,131 @@
+package track
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/tuneplane/tp/internal/ledger"
+	"github.com/tuneplane/tp/slurm"
+)
+
+// Tracker compares the ledger with one cluster.
+type Tracker struct {
+	Client slurm.Client
+	Ledger *ledger.Ledger
+	User   string
+}
+
+// Refresh asks the cluster once about all runs that are not final and records
+// what changed. A run whose job the cluster no longer knows takes its end
+// marker's state, else UNKNOWN: never a guess. Runs are updated in place.
+func (t *Tracker) Refresh(ctx context.Context, runs []*ledger.Run) error {
+	var ids []slurm.JobID
+	for _, r := range runs {
+		if id := r.JobID(); id != 0 && !r.State.Final() && !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	jobs, err := t.Client.Jobs(ctx, ids...)
+	if err != nil {
+		return err
+	}
+	byLeader := map[slurm.JobID][]slurm.Job{}
+	for _, j := range jobs {
+		byLeader[j.Leader()] = append(byLeader[j.Leader()], j)
+	}
+	for _, r := range runs {
+		id := r.JobID()
+		if id == 0 || r.State.Final() {
+			continue
+		}
+		if err := t.record(r, byLeader[id]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// record appends a state event when the state, gate or reason changed.
+func (t *Tracker) record(r *ledger.Run, jobs []slurm.Job) error {
+	attempt, _ := r.Last()
+	var seen Seen
+	// Ids are reused: a job of another name is not ours.
+	jobs = slices.DeleteFunc(slices.Clone(jobs), func(j slurm.Job) bool { return attempt.JobName != "" && j.Name != attempt.JobName })
+	if len(jobs) == 0 {
+		seen = forgotten(r, attempt)
+	} else {
+		seen = FromJobs(jobs)
+		if end, ok := lastEnd(r, attempt.N); ok && seen.State.Final() {
+			seen = refine(seen, end, jobs)
+		}
+	}
+	if seen.State == r.State && seen.Gate == r.Gate && seen.Reason == r.Reason {
+		return nil
+	}
+	e := ledger.Event{Type: ledger.Changed, Attempt: attempt.N, JobID: attempt.JobID, State: seen.State, Reason: seen.Reason, Gate: seen.Gate}
+	e.At = happened(seen.State, jobs)
+	return t.Ledger.Append(r, e)
+}
+
+// forgotten is a run whose job neither controller nor accounting knows.
+func forgotten(r *ledger.Run, a ledger.Attempt) Seen {
+	if end, ok := lastEnd(r, a.N); ok {
+		return FromEnd(end)
+	}
+	// Accounting may be a moment behind the controller, so a fresh job is not lost.
+	if a.State != ledger.Unknown && time.Since(a.Submitted) < 30*time.Second {
+		return Seen{State: r.State, Reason: r.Reason, Gate: r.Gate}
+	}
+	return Seen{State: ledger.Unknown, Reason: "Slurm no longer knows job " + a.JobID.String() + " and it left no end marker"}
+}
+
+// refine adds what only the run itself knows: which role failed and where.
+func refine(seen Seen, end ledger.End, jobs []slurm.Job) Seen {
+	lead := jobs[0]
+	if end.JobID != lead.Leader() || end.Restart < lead.Restarts {
+		return seen // the marker of an earlier start
+	}
+	if seen.State == ledger.Failed && end.State == ledger.Failed {
+		seen.Reason = failure(end)
+	}
+	return seen
+}
+
+func failure(e ledger.End) string {
+	if e.Node != "" {
+		return e.Message + " on " + e.Node
+	}
+	return e.Message
+}
+
+func lastEnd(r *ledger.Run, attempt int) (ledger.End, bool) {
+	ends, err := ledger.Ends(r.Dir)
+	if err != nil {
+		return ledger.End{}, false
+	}
+	var last ledger.End
+	found := false
+	for _, e := range ends {
+		if e.Attempt == attempt && (!found || e.Restart >= last.Restart) {
+			last, found = e, true
+		}
+	}
+	return last, found
+}
+
+func happened(s ledger.State, jobs []slurm.Job) time.Time {
+	if len(jobs) == 0 {
+		return time.Time{}
+	}
+	switch {
+	case s == ledger.Running:
+		return jobs[0].Start
+	case s.Final():
+		return jobs[0].End
+	}
+	return time.Time{}
+}

@@ -1,0 +1,106 @@
+// Package script writes a job as one readable batch script: directives,
+// environment, claim, stage-in, pool addresses, one background srun per role,
+// and a wait in which the first role that fails ends the run.
+//
+//	text, err := script.Render(script.Program{Request: req, RunID: id, ...})
+//
+// The same text is run by plain sbatch and sent through slurmrestd.
+package script
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/tuneplane/tp/internal/shell"
+	"github.com/tuneplane/tp/slurm"
+)
+
+// Program is everything a batch script needs to be written.
+type Program struct {
+	Request *slurm.Request // its Script is ignored, its Env is exported
+	Title   string         // one line of comment
+	RunID   string
+	RunDir  string // shared run directory, absolute
+	Attempt int    // counts new submissions of one run, from 1
+	// Vars are TP_ variables known before the job starts, exported as they are.
+	Vars []slurm.EnvVar
+	// ExpDir is the experiment's directory relative to the unpacked bundle.
+	ExpDir string
+	// Prolog lines of site and recipe run outside strict mode.
+	Prolog []string
+	// StageIn is bash that brings the bundle to $TP_RUN_DIR/code.
+	StageIn string
+	// Interface names the network interface whose IPv4 address pools use;
+	// empty takes Slurm's NodeAddr.
+	Interface string
+	Steps     []Step // the driver first
+}
+
+// Step is one role on its pool.
+type Step struct {
+	Role        string // ^[a-z][a-z0-9_-]*$
+	Pool        string
+	Driver      bool // its exit ends the run
+	Component   int
+	NodeOffset  int // first node within the component
+	Nodes       int
+	CPUs        int // per node
+	GRES        []slurm.GRES
+	GPUsPerNode int
+	Body        string
+	Needs       []string
+}
+
+var roleName = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,31}$`)
+
+// check refuses what the script could not carry.
+func (p *Program) check() error {
+	if len(p.Steps) == 0 {
+		return fmt.Errorf("no role to run")
+	}
+	if !p.Steps[0].Driver {
+		return fmt.Errorf("the first role must be the driver")
+	}
+	if !strings.HasPrefix(p.RunDir, "/") {
+		return fmt.Errorf("run directory %q is not absolute", p.RunDir)
+	}
+	if strings.ContainsAny(p.RunDir, "\\\n") {
+		// A backslash switches off Slurm's file name patterns for the whole path.
+		return fmt.Errorf("run directory %q has a backslash or newline, which Slurm's file name patterns cannot carry", p.RunDir)
+	}
+	for what, text := range map[string]string{"job name": p.Request.Name, "comment": p.Request.Comment, "title": p.Title, "run directory": p.RunDir, "experiment": p.ExpDir} {
+		if err := shell.Check(what, text); err != nil {
+			return err
+		}
+	}
+	seen := map[string]bool{}
+	for _, s := range p.Steps {
+		if !roleName.MatchString(s.Role) {
+			return fmt.Errorf("role %q: expected a lower-case name such as train or reward-model, at most 32 letters", s.Role)
+		}
+		if v := VarName(s.Role); seen[v] {
+			return fmt.Errorf("role %q: two roles become the variable TP_ROLE_%s", s.Role, v)
+		} else {
+			seen[v] = true
+		}
+		if s.Component < 0 || s.Component >= len(p.Request.Components) {
+			return fmt.Errorf("role %q is on component %d of %d", s.Role, s.Component, len(p.Request.Components))
+		}
+	}
+	return nil
+}
+
+// VarName is a role's name inside an environment variable: upper case, with _
+// for everything that is no letter or digit.
+func VarName(role string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z':
+			return r - 'a' + 'A'
+		case r >= 'A' && r <= 'Z', r >= '0' && r <= '9':
+			return r
+		}
+		return '_'
+	}, role)
+}

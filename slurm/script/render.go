@@ -1,0 +1,131 @@
+package script
+
+import (
+	_ "embed"
+	"fmt"
+	"strings"
+
+	"github.com/tuneplane/tp/internal/shell"
+	"github.com/tuneplane/tp/slurm"
+)
+
+//go:embed frame.sh
+var frame string
+
+// Render writes the batch script. The text depends on p alone. An error names
+// the value that a script cannot carry.
+func Render(p Program) (string, error) {
+	if err := p.check(); err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "#!/bin/bash\n# %s\n# sbatch runs this file as it is; tp submits the same text.\n", p.Title)
+	directives(&b, p.Request)
+
+	b.WriteString("\n# ---- environment: an allow-list, nothing of the submitting shell -----------------\nunset SLURM_EXPORT_ENV\n")
+	for _, v := range p.Request.Env {
+		export(&b, v)
+	}
+	b.WriteString("umask 077\n")
+	if len(p.Prolog) > 0 {
+		b.WriteString("\n# ---- prolog of site and recipe, outside strict mode ------------------------------\n")
+		for _, line := range p.Prolog {
+			b.WriteString(line + "\n")
+		}
+	}
+	b.WriteString("\nset -euo pipefail\n")
+	for _, v := range p.vars() {
+		export(&b, v)
+	}
+	b.WriteString("\n" + frame)
+
+	b.WriteString("\n# ---- stage-in: the bundle, verified ------------------------------------------------\n")
+	b.WriteString(strings.TrimRight(p.StageIn, "\n") + "\n")
+	fmt.Fprintf(&b, "export TP_EXP_DIR=$TP_CODE_DIR/%s\n", shell.Quote(p.ExpDir))
+
+	b.WriteString("\n# ---- what each role runs, once per node of its pool --------------------------------\n")
+	for i, s := range p.Steps {
+		fmt.Fprintf(&b, "tp_role_%d() { # %s\n", i, s.Role)
+		for _, program := range s.Needs {
+			fmt.Fprintf(&b, "command -v %s >/dev/null || { echo \"tp: %s is not on the PATH of ${SLURMD_NODENAME:-$HOSTNAME}\" >&2; exit 127; }\n", shell.Quote(program), program)
+		}
+		fmt.Fprintf(&b, "export TP_POOL=%s TP_NNODES=%d TP_GPUS_PER_NODE=%d\n", shell.Quote(s.Pool), s.Nodes, s.GPUsPerNode)
+		b.WriteString(strings.TrimRight(s.Body, "\n") + "\n}\n")
+	}
+	p.places(&b)
+	p.steps(&b)
+	return b.String(), nil
+}
+
+func export(b *strings.Builder, v slurm.EnvVar) {
+	fmt.Fprintf(b, "export %s=%s\n", v.Name, shell.Quote(v.Value))
+}
+
+// vars are the TP_ variables that do not depend on the allocation.
+func (p *Program) vars() []slurm.EnvVar {
+	var roles []string
+	for _, s := range p.Steps {
+		roles = append(roles, s.Role)
+	}
+	limit := p.Request.Components[0].TimeLimit
+	seconds := 0
+	if limit > 0 {
+		seconds = int(limit) * 60
+	}
+	vars := []slurm.EnvVar{
+		{Name: "TP_RUN_ID", Value: p.RunID},
+		{Name: "TP_RUN_DIR", Value: p.RunDir},
+		{Name: "TP_ATTEMPT", Value: fmt.Sprint(p.Attempt)},
+		{Name: "TP_ROLES", Value: strings.Join(roles, ",")},
+		{Name: "TP_DRIVER", Value: p.Steps[0].Role},
+		{Name: "TP_TIME_LIMIT", Value: fmt.Sprint(seconds)},
+	}
+	return append(vars, p.Vars...)
+}
+
+// places asks every component for addresses and ports in use, then names where
+// each role runs.
+func (p *Program) places(b *strings.Builder) {
+	b.WriteString("\n# ---- where the roles run -----------------------------------------------------------\n")
+	for i, c := range p.Request.Components {
+		step := fmt.Sprintf("srun %s--overlap --mpi=none --nodes=%d --ntasks=%d --ntasks-per-node=1 --cpus-per-task=1 --gres=none", p.group(i), c.Nodes, c.Nodes)
+		if p.Interface == "" {
+			fmt.Fprintf(b, "tp_addresses %d >\"$tp_tmp/addresses.%d\"\n", i, i)
+		} else {
+			fmt.Fprintf(b, "%s bash -c \"$(declare -f tp_interface); tp_interface %s\" >\"$tp_tmp/interface.%d\"\n", step, shell.Quote(shell.Quote(p.Interface)), i)
+			fmt.Fprintf(b, "paste -d ' ' <(scontrol show hostnames \"$(tp_component %d)\") <(sort -n \"$tp_tmp/interface.%d\" | sed 's/^[0-9]* //') >\"$tp_tmp/addresses.%d\"\n", i, i, i)
+		}
+		fmt.Fprintf(b, "%s bash -c \"$(declare -f tp_listening); tp_listening\" >\"$tp_tmp/ports.%d\" &\n", step, i)
+	}
+	b.WriteString("wait\nwhile read -r tp_port; do tp_used[$tp_port]=1; done < <(cat \"$tp_tmp\"/ports.*)\n")
+	for _, s := range p.Steps {
+		fmt.Fprintf(b, "tp_place %s %d %d %d %d\n", s.Role, s.Component, s.NodeOffset, s.Nodes, s.GPUsPerNode)
+	}
+}
+
+// steps starts the roles, services first so that the driver finds them, and waits.
+func (p *Program) steps(b *strings.Builder) {
+	b.WriteString("\n# ---- start the roles, wait for the driver or the first failure ---------------------\n")
+	for i := len(p.Steps) - 1; i >= 0; i-- {
+		s := p.Steps[i]
+		relative := ""
+		if s.NodeOffset > 0 || s.Nodes < p.Request.Components[s.Component].Nodes {
+			relative = fmt.Sprintf("--relative=%d ", s.NodeOffset)
+		}
+		gpus := ""
+		if g := gres(s.GRES); g != "" {
+			gpus = "--gres=" + shell.Quote(g) + " "
+		}
+		fmt.Fprintf(b, "tp_start %s srun %s%s--job-name=%s --overlap --mpi=none --kill-on-bad-exit=1 --nodes=%d --ntasks=%d --ntasks-per-node=1 --cpus-per-task=%d %s\\\n  bash -c \"$(declare -f tp_role tp_role_%d); tp_role tp_role_%d %s\"\n",
+			s.Role, p.group(s.Component), relative, s.Role, s.Nodes, s.Nodes, s.CPUs, gpus, i, i, s.Role)
+	}
+	b.WriteString("tp_rc=0\ntp_wait || tp_rc=$?\nexit \"$tp_rc\"\n")
+}
+
+// group selects a component of a heterogeneous job; a plain job has none.
+func (p *Program) group(component int) string {
+	if len(p.Request.Components) == 1 {
+		return ""
+	}
+	return fmt.Sprintf("--het-group=%d ", component)
+}
