@@ -1,0 +1,231 @@
+package ledger
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tuneplane/tp/internal/fault"
+)
+
+// Everybody as Filter.User means the runs of all users that may be read.
+const Everybody = "*"
+
+// Filter picks runs; its zero value picks all of the ledger's user.
+type Filter struct {
+	User       string // "" for the ledger's own, Everybody for all
+	Experiment string // exactly
+	Project    string
+	Fleet      string
+	Parent     string
+	States     []State
+	Active     bool      // only those that are not final
+	Since      time.Time // created at or after
+	Limit      int       // newest so many; 0 for all
+}
+
+func (f Filter) match(r *Run) bool {
+	is := func(want, have string) bool { return want == "" || want == have }
+	return is(f.Experiment, r.Experiment) && is(f.Project, r.Project) && is(f.Fleet, r.Fleet) && is(f.Parent, r.Parent) &&
+		(len(f.States) == 0 || slices.Contains(f.States, r.State)) &&
+		(!f.Active || !r.State.Final()) && !r.Created.Before(f.Since)
+}
+
+// List returns matching runs, newest first. The names come from the
+// directories, the content from the index where it is still true; a run that
+// cannot be read is listed as UNKNOWN with the error as its reason.
+func (l *Ledger) List(f Filter) ([]*Run, error) {
+	dirs, err := l.dirs(f.User)
+	if err != nil {
+		return nil, err
+	}
+	remembered := l.remembered(f.User)
+	var put []entry
+	fetch := func(dir string) *Run {
+		r, stamp, err := load(dir)
+		if err != nil {
+			return broken(dir, err)
+		}
+		put = append(put, entry{r, stamp})
+		return r
+	}
+
+	// Unknown runs must be read before the order is known; of the others the
+	// creation time, which never changes, is known without a look.
+	type candidate struct {
+		created time.Time
+		run     *Run // nil: in the index, not looked at yet
+		row     row
+	}
+	var all []candidate
+	for _, dir := range dirs {
+		if row, ok := remembered[dir]; ok {
+			all = append(all, candidate{row.created, nil, row})
+			delete(remembered, dir)
+		} else {
+			r := fetch(dir)
+			all = append(all, candidate{r.Created, r, row})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b candidate) int { return b.created.Compare(a.created) })
+	var out []*Run
+	for _, c := range all {
+		if c.created.Before(f.Since) && !c.created.IsZero() {
+			break
+		}
+		if c.run == nil && fresh(c.row.dir, c.row.stamp) {
+			c.run = c.row.decode()
+		}
+		if c.run == nil {
+			c.run = fetch(c.row.dir)
+		}
+		if f.match(c.run) {
+			out = append(out, c.run)
+			if len(out) == f.Limit {
+				break
+			}
+		}
+	}
+	gone := make([]string, 0, len(remembered))
+	for dir := range remembered {
+		gone = append(gone, dir)
+	}
+	l.withIndex(func(x *index) error { return x.update(put, gone) })
+	return out, nil
+}
+
+// Newest is the youngest matching run.
+func (l *Ledger) Newest(f Filter) (*Run, error) {
+	f.Limit = 1
+	runs, err := l.List(f)
+	if err != nil {
+		return nil, err
+	}
+	if len(runs) == 0 {
+		return nil, fault.New(fault.Usage, "no run yet in %s", strings.Join(l.opt.Roots, ", ")).WithHint("tp submit")
+	}
+	return runs[0], nil
+}
+
+// Find is the run whose id begins with prefix; "run-" may be left out. It
+// reads directory names and one run, not the index.
+func (l *Ledger) Find(prefix string) (*Run, error) {
+	want := IDPrefix + strings.ToLower(strings.TrimPrefix(strings.TrimSpace(prefix), IDPrefix))
+	if want == IDPrefix || strings.Trim(want[len(IDPrefix):], "0123456789abcdef") != "" {
+		return nil, fault.New(fault.Usage, "%q is no run id; expected run- and up to 12 hex digits", prefix).WithHint("tp job ls")
+	}
+	dirs, err := l.dirs("")
+	if err != nil {
+		return nil, err
+	}
+	dirs = slices.DeleteFunc(dirs, func(d string) bool { return !strings.HasPrefix(filepath.Base(d), want) })
+	switch len(dirs) {
+	case 0:
+		return nil, fault.New(fault.Usage, "no run %s of %s in %s", want, l.opt.User, strings.Join(l.opt.Roots, ", ")).WithHint("tp job ls")
+	case 1:
+		return l.Load(dirs[0])
+	}
+	var lines strings.Builder
+	for i, d := range dirs {
+		if i == 10 {
+			lines.WriteString("\n  …")
+			break
+		}
+		lines.WriteString("\n  " + filepath.Base(d) + "  " + filepath.Base(filepath.Dir(d)))
+	}
+	return nil, fault.New(fault.Usage, "%q fits %d runs:%s", prefix, len(dirs), lines.String()).WithHint("give more digits of the id")
+}
+
+// Reindex throws the index away and reads every run of the user; it returns
+// how many there are.
+func (l *Ledger) Reindex() (int, error) {
+	l.Close()
+	if l.opt.StateDir != "" {
+		removeIndex(l.indexPath())
+	}
+	runs, err := l.List(Filter{})
+	return len(runs), err
+}
+
+// remembered is the index by directory; empty without one.
+func (l *Ledger) remembered(user string) map[string]row {
+	switch user {
+	case "":
+		user = Slug(l.opt.User)
+	case Everybody:
+		user = ""
+	default:
+		user = Slug(user)
+	}
+	out := map[string]row{}
+	l.withIndex(func(x *index) error {
+		rows, err := x.rows(user)
+		for _, r := range rows {
+			out[r.dir] = r
+		}
+		return err
+	})
+	return out
+}
+
+// dirs lists the run directories of a user below all roots.
+func (l *Ledger) dirs(user string) ([]string, error) {
+	var out []string
+	for _, root := range l.opt.Roots {
+		users := []string{user}
+		switch user {
+		case "":
+			users[0] = Slug(l.opt.User)
+		case Everybody:
+			var err error
+			if users, err = names(root); err != nil {
+				return nil, err
+			}
+		default:
+			users[0] = Slug(user)
+		}
+		for _, u := range users {
+			exps, err := names(filepath.Join(root, u))
+			if err != nil {
+				return nil, err
+			}
+			for _, e := range exps {
+				dir := filepath.Join(root, u, e)
+				runs, err := names(dir)
+				if err != nil {
+					return nil, err
+				}
+				for _, r := range runs {
+					if ID(r).Valid() {
+						out = append(out, filepath.Join(dir, r))
+					}
+				}
+			}
+		}
+	}
+	return out, nil
+}
+
+// names lists the visible directories in dir. One that is missing or may not
+// be read has none; other errors, such as a stale NFS handle, must not look
+// like an empty ledger.
+func names(dir string) ([]string, error) {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), ".") && e.Type()&^fs.ModeDir&^fs.ModeSymlink == 0 && e.Type() != 0 {
+			out = append(out, e.Name())
+		}
+	}
+	return out, nil
+}

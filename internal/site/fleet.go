@@ -1,0 +1,165 @@
+package site
+
+import (
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tuneplane/tp/internal/fault"
+	"github.com/tuneplane/tp/internal/tomlfile"
+)
+
+// Fleet is a cluster and how it is reached.
+type Fleet struct {
+	Name         string
+	Kind         string // "slurm" or "local"
+	URL          string // of slurmrestd: http, https or unix; "" lets tp find a way
+	TokenFile    string // a file with a JWT
+	TokenCommand []string
+	Timeout      time.Duration // of one request
+	// Defaults of a job on this fleet, below those of the user and the lab.
+	Account, Partition, QOS, Time string
+}
+
+// DefaultTimeout of one request: slurmctld's own MessageTimeout is 10 s.
+const DefaultTimeout = 10 * time.Second
+
+// Objects is where bundles are kept.
+type Objects struct {
+	Kind        string // "dir" or "s3"; "" for a directory beside the runs
+	Path        string // of kind dir
+	Endpoint    string // of kind s3: host or https://host
+	Bucket      string
+	Region      string
+	Prefix      string
+	Credentials string // path of a 0600 file
+	PathStyle   bool   // bucket in the path instead of the host name
+}
+
+// Implied is the name of the fleet when no file names one: the Slurm cluster
+// this machine belongs to.
+const Implied = "slurm"
+
+// Fleet finds a fleet; "" is the default one.
+func (c *Config) Fleet(name string) (Fleet, error) {
+	known := sorted(c.Fleets)
+	if len(known) == 0 && (name == "" || name == Implied || name == c.DefaultFleet) {
+		return Fleet{Name: Implied, Kind: "slurm", Timeout: DefaultTimeout}, nil
+	}
+	if name == "" {
+		name = c.DefaultFleet
+	}
+	if name == "" && len(known) == 1 {
+		name = known[0]
+	}
+	if name == "" {
+		return Fleet{}, fault.New(fault.Usage, "no default among the fleets %s", strings.Join(known, ", ")).WithHint("--fleet %s", known[0])
+	}
+	if f, ok := c.Fleets[name]; ok {
+		return f, nil
+	}
+	err := fault.New(fault.Usage, "no fleet %q; known: %s", name, strings.Join(known, ", "))
+	if near := fault.Nearest(name, known); near != "" {
+		return Fleet{}, err.WithHint("--fleet %s", near)
+	}
+	return Fleet{}, err.WithHint("tp fleet ls")
+}
+
+// overlay lays the keys of a file over a fleet of a lower layer. Whoever
+// changes the URL changes the receiver of the token, so the lower layer's
+// token goes with its URL.
+func (fl Fleet) overlay(o Options, f *tomlfile.File, name string, k fleetKeys) (Fleet, error) {
+	at := func(key string) []string { return []string{"fleets", name, key} }
+	if err := oneOf(f, at("kind"), k.Kind, "slurm", "local"); err != nil {
+		return fl, err
+	}
+	if fl.Name == "" {
+		fl = Fleet{Name: name, Kind: "slurm", Timeout: DefaultTimeout}
+	}
+	if k.URL != "" {
+		u, err := url.Parse(k.URL)
+		if err != nil || !slices.Contains([]string{"http", "https", "unix"}, u.Scheme) || u.Host == "" && u.Path == "" {
+			return fl, f.Errorf(at("url"), "%q: expected http://HOST:PORT, https://HOST:PORT or unix:///PATH", k.URL)
+		}
+		if u.User != nil {
+			return fl, f.Errorf(at("url"), "a password has no place in a URL; use token_file or token_command")
+		}
+		if k.URL != fl.URL {
+			fl.TokenFile, fl.TokenCommand = "", nil
+		}
+	}
+	if k.TokenFile != "" && len(k.TokenCommand) > 0 {
+		return fl, f.Errorf(at("token_command"), "token_file is set as well; one of them is enough")
+	}
+	if k.TokenFile != "" {
+		path, ok := expand(o, k.TokenFile)
+		if !ok {
+			return fl, f.Errorf(at("token_file"), "%q is no absolute path", k.TokenFile)
+		}
+		fl.TokenFile, fl.TokenCommand = path, nil
+	}
+	if len(k.TokenCommand) > 0 {
+		fl.TokenFile, fl.TokenCommand = "", k.TokenCommand
+	}
+	if k.Timeout != "" {
+		d, err := duration(f, at("timeout"), k.Timeout, time.Second, 10*time.Minute)
+		if err != nil {
+			return fl, err
+		}
+		fl.Timeout = d
+	}
+	if err := checkTime(f, at("time"), k.Time); err != nil {
+		return fl, err
+	}
+	set(&fl.Kind, k.Kind)
+	set(&fl.URL, k.URL)
+	set(&fl.Account, k.Account)
+	set(&fl.Partition, k.Partition)
+	set(&fl.QOS, k.QOS)
+	set(&fl.Time, k.Time)
+	return fl, nil
+}
+
+// objects lays [objects] over the lower layer's; another kind, endpoint or
+// bucket starts afresh, so credentials never go to a host they are not for.
+func (c *Config) objects(o Options, f *tomlfile.File, k objectKeys) error {
+	at := func(key string) []string { return []string{"objects", key} }
+	if err := oneOf(f, at("kind"), k.Kind, "dir", "s3"); err != nil {
+		return err
+	}
+	now := c.Objects
+	if (k.Kind != "" && k.Kind != now.Kind) || (k.Endpoint != "" && k.Endpoint != now.Endpoint) || (k.Bucket != "" && k.Bucket != now.Bucket) {
+		if k.Kind == "" {
+			k.Kind = now.Kind
+		}
+		now = Objects{}
+	}
+	for _, p := range []struct{ key, text string }{{"path", k.Path}, {"credentials", k.Credentials}} {
+		if p.text == "" {
+			continue
+		}
+		path, ok := expand(o, p.text)
+		if !ok {
+			return f.Errorf(at(p.key), "%q is no absolute path", p.text)
+		}
+		if p.key == "path" {
+			now.Path = path
+		} else {
+			now.Credentials = path
+		}
+	}
+	set(&now.Kind, k.Kind)
+	set(&now.Endpoint, k.Endpoint)
+	set(&now.Bucket, k.Bucket)
+	set(&now.Region, k.Region)
+	set(&now.Prefix, k.Prefix)
+	if k.PathStyle != nil {
+		now.PathStyle = *k.PathStyle
+	}
+	if now.Kind == "" && now.Path != "" {
+		now.Kind = "dir"
+	}
+	c.Objects = now
+	return nil
+}

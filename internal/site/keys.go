@@ -1,0 +1,87 @@
+package site
+
+import "github.com/tuneplane/tp/internal/spec"
+
+// Shared are the keys that both files may hold; embedded, and exported because
+// the decoder looks through exported types only.
+type Shared struct {
+	RunRoot      string               `toml:"run_root"`
+	StateDir     string               `toml:"state_dir"`
+	DefaultFleet string               `toml:"default_fleet"`
+	Objects      objectKeys           `toml:"objects"`
+	Fleets       map[string]fleetKeys `toml:"fleets"`
+	Defaults     spec.JobKeys         `toml:"defaults"`
+}
+
+// siteKeys are the keys of the site file.
+type siteKeys struct {
+	Shared
+	PlanTTL     string                `toml:"plan_ttl"`
+	PollSeconds int                   `toml:"poll_seconds"`
+	Series      map[string]seriesKeys `toml:"series"`
+	Images      imageKeys             `toml:"images"`
+	Environment environmentKeys       `toml:"environment"`
+	Network     networkKeys           `toml:"network"`
+}
+
+// userKeys are the keys of the user file.
+type userKeys struct{ Shared }
+
+// siteOnly are the keys that no later layer may set, with the reason.
+var siteOnly = map[string]string{
+	"series":       "the hardware registry",
+	"images":       "the image allow list",
+	"plan_ttl":     "how long plans live",
+	"poll_seconds": "the polling floor",
+	"environment":  "what every job's environment gets",
+	"network":      "the network between nodes",
+}
+
+type objectKeys struct {
+	Kind        string `toml:"kind"`
+	Path        string `toml:"path"`
+	Endpoint    string `toml:"endpoint"`
+	Bucket      string `toml:"bucket"`
+	Region      string `toml:"region"`
+	Prefix      string `toml:"prefix"`
+	Credentials string `toml:"credentials"`
+	PathStyle   *bool  `toml:"path_style"`
+}
+
+type fleetKeys struct {
+	Kind         string   `toml:"kind"`
+	URL          string   `toml:"url"`
+	TokenFile    string   `toml:"token_file"`
+	TokenCommand []string `toml:"token_command"`
+	Timeout      string   `toml:"timeout"`
+	Account      string   `toml:"account"`
+	Partition    string   `toml:"partition"`
+	QOS          string   `toml:"qos"`
+	Time         string   `toml:"time"`
+}
+
+type seriesKeys struct {
+	GRES       string   `toml:"gres"`
+	Devices    int      `toml:"devices"`
+	CPUs       int      `toml:"cpus"`
+	Memory     string   `toml:"memory"`
+	Default    string   `toml:"default"`
+	Arch       string   `toml:"arch"`
+	Partitions []string `toml:"partitions"`
+	Price      float64  `toml:"price"`
+	Constraint string   `toml:"constraint"`
+	Feature    string   `toml:"feature"`
+}
+
+type imageKeys struct {
+	Allow []string `toml:"allow"`
+}
+
+type environmentKeys struct {
+	Pass       []string `toml:"pass"`
+	GetUserEnv bool     `toml:"get_user_env"`
+}
+
+type networkKeys struct {
+	Interface string `toml:"interface"`
+}
