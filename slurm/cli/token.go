@@ -19,6 +19,32 @@ func (t Tools) Token(ctx context.Context) (string, error) {
 	return ParseToken(out)
 }
 
+// TokenFrom runs a site's own command that prints a token.
+func (t Tools) TokenFrom(ctx context.Context, argv []string) (string, error) {
+	if len(argv) == 0 {
+		return "", errors.New("the token command is empty")
+	}
+	out, err := t.run(ctx, argv[0], argv[1:]...)
+	if err != nil {
+		return "", err
+	}
+	return ParseToken(out)
+}
+
+// Cluster is the ClusterName of the cluster that the commands talk to.
+func (t Tools) Cluster(ctx context.Context) (string, error) {
+	out, err := t.run(ctx, cmp.Or(t.Scontrol, "scontrol"), "show", "config")
+	if err != nil {
+		return "", err
+	}
+	for line := range strings.SplitSeq(string(out), "\n") {
+		if key, value, ok := strings.Cut(line, "="); ok && strings.TrimSpace(key) == "ClusterName" {
+			return strings.TrimSpace(value), nil
+		}
+	}
+	return "", errors.New("scontrol show config: no ClusterName")
+}
+
 // ParseToken finds the token in "SLURM_JWT=…" or in a line of its own.
 func ParseToken(out []byte) (string, error) {
 	lines := bufio.NewScanner(bytes.NewReader(out))

@@ -38,7 +38,8 @@ type Options struct {
 	// first; a server that lacks it is asked anew.
 	Dialect string
 	// Mine lists the caller's own jobs, by squeue --me: slurmctld over REST
-	// filters by nothing. nil: look-up by name relies on accounting.
+	// filters by nothing. nil, or a slurm.ErrCannotLookUp from it: look-up by
+	// name relies on accounting.
 	Mine  func(context.Context) ([]slurm.Job, error)
 	Clock func() time.Time
 	// Host becomes SLURM_SUBMIT_HOST (default: this host).

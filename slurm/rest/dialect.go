@@ -46,6 +46,9 @@ func (d dialect) bareBegin() bool { return d == 39 }
 // jobUserFilter: accounting filters jobs by user from v0.0.40 on.
 func (d dialect) jobUserFilter() bool { return d >= 40 }
 
+// skipSteps: accounting can leave out the job steps, half of the answer.
+func (d dialect) skipSteps() bool { return d >= 42 }
+
 // silentCancel: DELETE answers 200 without a word for a job that does not
 // exist (seen on 24.11.5: .40 and .41; from .42 on there is a status list).
 func (d dialect) silentCancel() bool { return d >= 39 && d <= 41 }

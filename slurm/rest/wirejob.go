@@ -90,8 +90,12 @@ func (w *wireJob) job() slurm.Job {
 		j.HetOffset = w.HetOffset.count()
 	}
 	j.State, j.Flags = jobState(w.State)
-	if len(j.GRES) == 0 {
+	switch {
+	case len(j.GRES) == 0:
 		j.GRES = perNode(j.Total, j.Nodes)
+	case w.Allocated == "":
+		// 22.05 counts a pending job's devices for one node only.
+		j.Total = overNodes(j.GRES, j.Nodes)
 	}
 	return j
 }
@@ -111,6 +115,14 @@ func perNode(total []slurm.GRES, nodes int) []slurm.GRES {
 	for i := range out {
 		n := max(1, nodes)
 		out[i].Count = (out[i].Count + n - 1) / n
+	}
+	return out
+}
+
+func overNodes(perNode []slurm.GRES, nodes int) []slurm.GRES {
+	out := slices.Clone(perNode)
+	for i := range out {
+		out[i].Count *= max(1, nodes)
 	}
 	return out
 }

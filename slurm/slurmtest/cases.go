@@ -69,10 +69,8 @@ func testPlainJob(t *testing.T, s suite, c slurm.Client) {
 	if j := jobs[0]; j.State != slurm.Completed || j.NodeList == "" || j.Start.IsZero() || j.End.IsZero() || j.Submit.IsZero() {
 		t.Errorf("ended as %+v", j)
 	}
-	found, err := c.JobsByName(t.Context(), s.cl.User, r.Name)
-	if err != nil || len(found) != 1 || found[0].ID != id {
-		t.Errorf("by name: %+v, %v", found, err)
-	}
+	s.agree(t, r, jobs)
+	s.named(t, c, r.Name, 1)
 }
 
 // values are what environments hold in real life.
@@ -117,10 +115,7 @@ func testHetJob(t *testing.T, s suite, c slurm.Client) {
 	if only := show(t, c, jobs[1].ID); len(only) != 1 || only[0].ID != jobs[1].ID {
 		t.Errorf("component 1 alone: %+v", only)
 	}
-	found, err := c.JobsByName(t.Context(), s.cl.User, r.Name)
-	if err != nil || len(found) != 2 {
-		t.Errorf("by name: %+v, %v", found, err)
-	}
+	s.named(t, c, r.Name, 2)
 	for _, j := range s.await(t, c, id, ended) {
 		if j.State != slurm.Completed {
 			t.Errorf("component %d ended as %s (%s)", j.HetOffset, j.State, j.Reason)
@@ -148,12 +143,9 @@ func testOddName(t *testing.T, s suite, c slurm.Client) {
 		id := submit(t, c, r)
 		s.agree(t, r, show(t, c, id))
 		s.await(t, c, id, ended)
-		found, err := c.JobsByName(t.Context(), s.cl.User, r.Name)
-		if err != nil || len(found) != 1 || found[0].ID != id || found[0].Name != r.Name {
-			t.Errorf("%q by name: %+v, %v", name, found, err)
-		}
+		s.named(t, c, r.Name, 1)
 	}
-	if found, err := c.JobsByName(t.Context(), s.cl.User, "nobody's job"); err != nil || len(found) != 0 {
+	if found, err := c.JobsByName(t.Context(), s.cl.User, "no.such.job"); err != nil || len(found) != 0 {
 		t.Errorf("a name that no job has: %+v, %v", found, err)
 	}
 }
