@@ -125,10 +125,9 @@ install_packages() {
 
 # apt_install PACKAGE...: on this system.
 apt_install() {
-	local package missing=() policy=/usr/sbin/policy-rc.d made=''
-	for package in "$@"; do
-		dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || missing+=("$package")
-	done
+	local missing policy=/usr/sbin/policy-rc.d made=''
+	mapfile -t missing < <(comm -23 <(printf '%s\n' "$@" | sort) \
+		<(dpkg-query -W -f='${Status} ${Package}\n' "$@" 2>/dev/null | sed -n 's/^.* ok installed //p' | sort))
 	[ ${#missing[@]} -gt 0 ] || return 0
 	say "apt-get install ${missing[*]}"
 	if [ ! -e $policy ]; then
