@@ -53,7 +53,7 @@ s3_up() {
 	WORLD=(setpriv --reuid "$user" --regid "$(id -g "$user")" --init-groups)
 	mark=$(sha256sum <"$S3_CREDENTIALS")
 	if FINGERPRINT=$mark start_daemon versitygw "$binary" --port "127.0.0.1:$(s3_port)" \
-		--region "$S3_REGION" --quiet posix "$HOME_DIR/data"; then
+		--region "$S3_REGION" --quiet --keep-alive posix "$HOME_DIR/data"; then
 		await versitygw 20 listens "$(s3_port)"
 		[ -d "$HOME_DIR/data/$S3_BUCKET" ] || s3_make_bucket
 		say "s3 up on 127.0.0.1:$(s3_port), bucket $S3_BUCKET"
@@ -63,7 +63,9 @@ s3_up() {
 
 # s3_make_bucket: as S3 does it, for the server keeps the owner with the bucket.
 s3_make_bucket() {
-	curl -sS -f -X PUT --aws-sigv4 "aws:amz:$S3_REGION:s3" -K - "http://127.0.0.1:$(s3_port)/$S3_BUCKET" >"$LOG/bucket.out" 2>&1 \
+	# curl 7.88 signs the body's digest but does not send it.
+	curl -sS --fail-with-body -X PUT -H "x-amz-content-sha256: $(sha256sum </dev/null | cut -d' ' -f1)" \
+		--aws-sigv4 "aws:amz:$S3_REGION:s3" -K - "http://127.0.0.1:$(s3_port)/$S3_BUCKET" >"$LOG/bucket.out" 2>&1 \
 		<<<"user = \"$ROOT_ACCESS_KEY:$ROOT_SECRET_KEY\"" ||
 		die 1 "s3: could not make the bucket: $(<"$LOG/bucket.out")"
 }
@@ -79,12 +81,12 @@ s3_down() {
 s3_binary() {
 	local version binary
 	version=$(awk '$1 == "github.com/versity/versitygw" {print $2}' "$HERE/tools/go.mod")
-	binary=$DIR/bin/versitygw-$version
+	binary=$DIR/bin/$version/versitygw
 	if [ ! -x "$binary" ]; then
 		local go
 		go=$(command -v go || echo /usr/local/go/bin/go)
 		[ -x "$go" ] || die 2 "s3 needs Go to build its server: put go on the PATH (sudo drops it: sudo env PATH=\"\$PATH\" ...)"
-		say "building versitygw $version (two minutes, once)"
+		say "building versitygw $version (some minutes, once)"
 		CGO_ENABLED=0 "$go" -C "$HERE/tools" build -trimpath -ldflags '-s -w' -o "$binary" \
 			github.com/versity/versitygw/cmd/versitygw >"$DIR/log/versitygw.log" 2>&1 </dev/null 9>&- ||
 			die 1 "s3: go build failed (log: $DIR/log/versitygw.log)"

@@ -8,8 +8,8 @@ PACKAGES=(slurmctld slurmd slurmrestd slurmdbd slurm-client slurm-wlm-basic-plug
 
 # make_world: packages, mounts and users are there afterwards; sets VERSION.
 make_world() {
-	if [ "$(system_release)" = "$REL" ]; then
-		ROOT=''
+	if [ -e "$HOME_DIR/root" ] && [ -z "$ROOT" ] || [ "$(system_release)" = "$REL" ]; then
+		ROOT='' # once chosen it stays: asking apt takes a second
 		host_name_is_loopback
 	else
 		[ -n "$SUITE" ] || not_run "this system packages Slurm $(system_release), not $REL"
