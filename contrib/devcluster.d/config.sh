@@ -125,7 +125,10 @@ accounting_lines() {
 		PreemptMode=REQUEUE
 	E
 	[ -z "$JOB_COMMENT" ] || echo AccountingStoreFlags=job_comment,job_env,job_script
-	[ "$PREEMPT_GRACE" = 0 ] || echo PreemptParameters=send_user_signal
+	[ "$PREEMPT_GRACE" = 0 ] || case $REL in
+	22.05) echo SlurmctldParameters=preempt_send_user_signal ;;
+	*) echo PreemptParameters=send_user_signal ;; # its name from 23.02 on
+	esac
 }
 
 slurmdbd_conf() {
