@@ -7,15 +7,18 @@ PACKAGES=(slurmctld slurmd slurmrestd slurmdbd slurm-client slurm-wlm-basic-plug
 	curl iproute2 procps git python3 zstd tar ca-certificates)
 
 # make_world: packages, mounts and users are there afterwards; sets VERSION.
+# Where a release lives is decided once: its files belong to that world's users.
 make_world() {
-	if [ -e "$HOME_DIR/root" ] && [ -z "$ROOT" ] || [ "$(system_release)" = "$REL" ]; then
-		ROOT='' # once chosen it stays: asking apt takes a second
-		host_name_is_loopback
+	if [ -e "$HOME_DIR/root" ]; then
+		[ -n "$ROOT" ] || [ -z "$WITH_CHROOT" ] ||
+			die 2 "$REL lives in this system already: devcluster down $REL --purge, then up --chroot"
+	elif [ -z "$WITH_CHROOT" ] && [ "$(system_release)" = "$REL" ]; then
+		ROOT=''
 	else
-		[ -n "$SUITE" ] || not_run "this system packages Slurm $(system_release), not $REL"
+		[ -n "$SUITE" ] || not_run "no Debian suite known here has it, and this system packages Slurm $(system_release)"
 		ROOT=$DIR/chroot-$SUITE
-		make_chroot
 	fi
+	if [ -z "$ROOT" ]; then host_name_is_loopback; else make_chroot; fi
 	set_world
 	mkdir -p "$HOME_DIR"
 	echo "$ROOT" >"$HOME_DIR/root"
