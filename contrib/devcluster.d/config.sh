@@ -22,7 +22,12 @@ write_config() {
 		NodeName=h200-[1-2] Name=gpu Type=h200 File=$HOME_DIR/dev/nvidia[0-7]
 		NodeName=h100-[1-2] Name=gpu Type=h100 File=$HOME_DIR/dev/nvidia[0-7]
 	E
-	[ "$REL" = 22.05 ] || echo CgroupPlugin=disabled >"$ETC/cgroup.conf" # 22.05 has no such value and needs none
+	# Nothing here uses cgroups, but slurmd looks for them, in a chroot in vain. Up to
+	# 23.02 the plugin for version 1 is the one that looks only when it is used.
+	case $REL in
+	22.05 | 23.02) echo CgroupPlugin=cgroup/v1 ;;
+	*) echo CgroupPlugin=disabled ;;
+	esac >"$ETC/cgroup.conf"
 	[ -z "$WITH_DBD" ] || slurmdbd_conf
 }
 

@@ -83,7 +83,7 @@ start_slurmdbd() {
 }
 
 # slurmctld and slurmd read all of slurm.conf at their start: jobs go on through a restart.
-slurm_fingerprint() { cat "$ETC/slurm.conf" "$ETC/gres.conf"; }
+slurm_fingerprint() { cat "$ETC/slurm.conf" "$ETC/gres.conf" "$ETC/cgroup.conf"; }
 
 start_slurmctld() {
 	FINGERPRINT=$(slurm_fingerprint) start_daemon slurmctld slurmctld -D || return 0
@@ -98,7 +98,7 @@ start_slurmd() {
 		! COMM=slurmd FINGERPRINT=$(slurm_fingerprint) start_daemon "slurmd-$node" slurmd -D -N "$node" || started=1
 	done
 	[ -n "$started" ] || return 0
-	await slurmctld 60 nodes_registered
+	await "slurmd-${NODES[0]}" 60 nodes_registered
 	# A node that was down or drained when it stopped is so still: that is kept in the state.
 	for node in $(in_world sinfo -h -N -o '%N %t' | awk '$2 ~ /^(drain|down)/ {print $1}' | sort -u); do
 		in_world scontrol update "nodename=$node" state=resume || true
