@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/user"
 	"path/filepath"
@@ -186,7 +187,18 @@ func (a *app) queue(cl *cluster) (*run.Queue, error) {
 	return &run.Queue{Client: cl, Ledger: l, User: me, Warn: a.warn, Keeper: &durable.Keeper{Owner: "tp", Memory: filepath.Join(a.conf.StateDir, "leases")}}, nil
 }
 
-func (a *app) warn(text string) { a.Talk("warning: %s", text) }
+// talk says something to the person; stdout is kept for results.
+func (a *app) talk(format string, args ...any) {
+	fmt.Fprintln(a.Err, ui.CleanLines(fmt.Sprintf(format, args...)))
+}
 
-// now is the clock of the surroundings.
-func (a *app) now() time.Time { return time.Now() }
+func (a *app) warn(text string) { a.talk("warning: %s", text) }
+
+func (a *app) now() time.Time { return a.Now() }
+
+func (a *app) fleetName(c *cluster) string {
+	if c != nil {
+		return c.fleet.Name
+	}
+	return a.cli.Fleet
+}

@@ -161,3 +161,28 @@ func dirty(p spec.Provenance) error {
 	return fault.New(fault.Usage, "%d files differ from commit %.12s, so the run could not be traced to it: %s", len(p.Changed), p.Commit, strings.Join(shown, ", ")).
 		WithHint("git commit -a, or --allow-dirty: the working copy is shipped and its patch hash recorded")
 }
+
+// packed refuses when a file that a role starts would not be in the bundle.
+func packed(roles []spec.Role, man *bundle.Manifest) error {
+	have := map[string]bool{}
+	for _, f := range man.Files {
+		have[f.Path] = true
+	}
+	for _, r := range roles {
+		for _, name := range r.Files {
+			if !have[name] {
+				return fault.New(fault.Usage, "role %s starts %s, which is not packed: git ignores it, or an exclude pattern leaves it out", r.Name, name).
+					WithHint("git check-ignore -v %s", name)
+			}
+		}
+	}
+	return nil
+}
+
+func roleNames(roles []spec.Role) string {
+	var names []string
+	for _, r := range roles {
+		names = append(names, r.Name)
+	}
+	return strings.Join(names, ", ")
+}

@@ -47,7 +47,7 @@ type cli struct {
 	VersionCmd versionCmd    `cmd:"" name:"version" group:"site" help:"Print the version."`
 }
 
-func main() { os.Exit(int(Main(os.Args[1:], ui.Standard()))) }
+func main() { os.Exit(int(Main(os.Args[1:], ui.System()))) }
 
 // Main runs one command and returns the process's exit code. It may be called
 // again and again in one process, as the tests do.

@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -17,6 +19,7 @@ import (
 	"github.com/tuneplane/tp/internal/plan"
 	"github.com/tuneplane/tp/internal/site"
 	"github.com/tuneplane/tp/internal/spec"
+	"github.com/tuneplane/tp/internal/view"
 	"github.com/tuneplane/tp/recipes"
 	"github.com/tuneplane/tp/slurm"
 )
@@ -121,6 +124,9 @@ func (a *app) walk(ctx context.Context, f jobFlags, s start) (*road, error) {
 	if failed != nil {
 		return nil, failed
 	}
+	if err := packed(r.spec.Roles, r.manifest); err != nil {
+		return nil, err
+	}
 	if registry == nil {
 		registry = site.FromSnapshot(snapshot)
 	}
@@ -162,11 +168,17 @@ func reach(err error) error {
 	return fault.New(fault.Unreachable, "%w", err).WithHint("tp doctor")
 }
 
+// linkTTL is how long a node may fetch through signed links: the most that S3
+// allows. A run that waits longer gets new links from tp tick.
+const linkTTL = 7 * 24 * time.Hour
+
 // stage makes the bundle durable and returns the files for the run directory.
 func (r *road) stage(a *app) func(context.Context) (map[string][]byte, error) {
 	return func(ctx context.Context) (map[string][]byte, error) {
-		progress := a.Progress("packing")
-		stored, err := bundle.Put(ctx, r.manifest, r.lab.Root, r.store, a.cacheDir(), progress.Update)
+		progress := a.Progress()
+		stored, err := bundle.Put(ctx, r.manifest, r.lab.Root, r.store, a.cacheDir(), func(done, total int64) {
+			progress.Set(fmt.Sprintf("packing %s of %s", view.Bytes(done), view.Bytes(total)))
+		})
 		progress.Done()
 		if err != nil {
 			return nil, err

@@ -49,7 +49,7 @@ func (q *Queue) Submit(ctx context.Context, s Staged) (*ledger.Run, error) {
 	if r.JobID() != 0 {
 		return r, nil
 	}
-	if r.State.Final() {
+	if last, ok := r.Last(); r.State.Final() && !(ok && last.Outcome == ledger.WasDenied) {
 		return r, fault.New(fault.Refused, "run %s is %s already", r.ID, r.State).WithHint("tp job status %s", r.ID)
 	}
 	if attempt, open := r.Unsettled(); open {
@@ -81,9 +81,9 @@ func (q *Queue) acquire(ctx context.Context, r *ledger.Run) (*durable.Lease, err
 // submit is one attempt: intent, request, outcome.
 func (q *Queue) submit(ctx context.Context, lease *durable.Lease, r *ledger.Run, s Staged) error {
 	req := s.plan.Fixed.Request
-	n := len(r.Attempts) + 1
-	if last, ok := r.Last(); ok && last.Outcome != ledger.WasDenied {
-		n = last.N // the same attempt again: its job does not exist
+	n := 1
+	if last, ok := r.Last(); ok {
+		n = last.N // the script carries its attempt's number: the same script is the same attempt
 	}
 	intent := ledger.Event{Type: ledger.Intent, Attempt: n, Token: ledger.NewToken(), JobName: req.Name}
 	if err := q.Ledger.AppendUnder(lease, r, intent); err != nil {

@@ -111,3 +111,9 @@ func header(p *plan.Plan) ledger.Header {
 		Tags: f.Spec.Tags, GPUs: p.GPUs(), Pools: f.Pools,
 	}
 }
+
+// Rendered records that a run's script was printed: it is not queued by tp, and
+// the job that sbatch makes of it is found by its name.
+func Rendered(l *ledger.Ledger, s Staged) error {
+	return l.Append(s.run, ledger.Event{Type: ledger.Rendered, Attempt: 1, JobName: s.plan.Fixed.Request.Name})
+}

@@ -42,15 +42,15 @@ func (t *Tracker) Refresh(ctx context.Context, runs []*ledger.Run) error {
 		if id == 0 || r.State.Final() {
 			continue
 		}
-		if err := t.record(r, byLeader[id]); err != nil {
+		if err := t.Record(r, byLeader[id]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// record appends a state event when the state, gate or reason changed.
-func (t *Tracker) record(r *ledger.Run, jobs []slurm.Job) error {
+// Record appends a state event when the state, gate or reason of the run changed.
+func (t *Tracker) Record(r *ledger.Run, jobs []slurm.Job) error {
 	attempt, _ := r.Last()
 	var seen Seen
 	// Ids are reused: a job of another name is not ours.

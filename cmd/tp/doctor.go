@@ -1,0 +1,153 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+
+	"github.com/tuneplane/tp/internal/ledger"
+	"github.com/tuneplane/tp/internal/plan"
+)
+
+type doctorCmd struct{}
+
+// Run checks tools, files, object store and cluster. Nothing is left behind.
+func (c *doctorCmd) Run(ctx context.Context, a *app) error {
+	var list []finding
+	for _, t := range []struct{ name, hint string }{
+		{"git", "install git: bundles are what git lists"},
+		{"bash", "install bash"},
+	} {
+		path, err := exec.LookPath(t.name)
+		list = append(list, finding{err == nil, t.name + ": " + either(err == nil, path, "not found"), either(err == nil, "", t.hint)})
+	}
+	for _, name := range []string{"squeue", "scontrol"} {
+		path, err := exec.LookPath(name)
+		list = append(list, finding{true, name + ": " + either(err == nil, path, "not found; jobs are looked up through slurmrestd and accounting only"), ""})
+	}
+	conf, err := a.site()
+	if err != nil {
+		return a.findings(append(list, finding{false, err.Error(), "tp site check"}))
+	}
+	list = append(list, finding{true, "site file: " + either(conf.SitePath != "", conf.SitePath, "none"), ""})
+	list = append(list, a.checkRunRoot(), a.checkStore(ctx))
+	list = append(list, a.checkFleets(ctx, conf)...)
+	return a.findings(list)
+}
+
+// checkRunRoot makes a run directory's parent and looks at its file system.
+func (a *app) checkRunRoot() finding {
+	l, err := a.ledger()
+	if err != nil {
+		return finding{false, "run root: " + err.Error(), ""}
+	}
+	if err := l.Probe(); err != nil {
+		return finding{false, "run root " + a.conf.RunRoot + ": " + err.Error(), "run_root in ~/.config/tp/user.toml"}
+	}
+	return finding{true, "run root " + a.conf.RunRoot + " takes exclusive files; all nodes must share it", ""}
+}
+
+// checkStore writes, finds and removes a small object.
+func (a *app) checkStore(ctx context.Context) finding {
+	st, err := a.objects()
+	if err != nil {
+		return finding{false, err.Error(), "[objects] in the site file"}
+	}
+	name := "probe-" + plan.NewRunID()
+	if err := st.Put(ctx, name, []byte("tp doctor\n")); err != nil {
+		return finding{false, fmt.Sprintf("object store %s: %v", st, err), "[objects] in the site file"}
+	}
+	has, err := st.Has(ctx, []string{name})
+	if derr := st.Delete(ctx, name); err == nil {
+		err = derr
+	}
+	if err != nil || !has[0] {
+		return finding{false, fmt.Sprintf("object store %s: an object could be written but not found and removed: %v", st, err), ""}
+	}
+	return finding{true, fmt.Sprintf("object store %s: written, found, removed", st), ""}
+}
+
+func either(cond bool, yes, no string) string {
+	if cond {
+		return yes
+	}
+	return no
+}
+
+type configCmd struct {
+	Show configShowCmd `cmd:"" default:"withargs" help:"Print every setting with its origin."`
+}
+
+type configShowCmd struct{ jobFlags }
+
+// Run prints the settings of site and user file, and for an experiment those of
+// the job.
+func (c *configShowCmd) Run(ctx context.Context, a *app) error {
+	conf, err := a.site()
+	if err != nil {
+		return err
+	}
+	var rows []plan.Setting
+	if c.Experiment == "" {
+		for _, v := range conf.Values() {
+			rows = append(rows, plan.Setting{Key: v.Key, Value: v.Text, Origin: v.Origin})
+		}
+	} else if rows, err = c.job(a); err != nil {
+		return err
+	}
+	if a.cli.JSON {
+		return a.printJSON(rows)
+	}
+	return settingsTable(rows).Print(a.Streams)
+}
+
+type tickCmd struct{}
+
+// Run is the one idempotent step that cron calls: it settles what dead
+// processes left, adopts scripts given to sbatch by hand, and records states.
+func (c *tickCmd) Run(ctx context.Context, a *app) error {
+	l, err := a.ledger()
+	if err != nil {
+		return err
+	}
+	runs, err := l.List(ledger.Filter{})
+	if err != nil {
+		return err
+	}
+	settled, adopted, err := a.settle(ctx, runs)
+	if err != nil {
+		return err
+	}
+	if _, err := a.refresh(ctx, runs); err != nil {
+		return err
+	}
+	open := 0
+	for _, r := range runs {
+		if !r.State.Final() {
+			open++
+		}
+	}
+	if a.cli.JSON {
+		return a.printJSON(map[string]int{"runs": len(runs), "open": open, "settled": settled, "adopted": adopted})
+	}
+	fmt.Fprintf(a.Out, "%d runs, %d open; %d settled, %d adopted\n", len(runs), open, settled, adopted)
+	return nil
+}
+
+type reindexCmd struct{}
+
+func (c *reindexCmd) Run(a *app) error {
+	l, err := a.ledger()
+	if err != nil {
+		return err
+	}
+	n, err := l.Reindex()
+	if err != nil {
+		return err
+	}
+	if a.cli.JSON {
+		return a.printJSON(map[string]int{"runs": n})
+	}
+	fmt.Fprintf(a.Out, "%d runs indexed\n", n)
+	return nil
+}

@@ -1,0 +1,139 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/tuneplane/tp/gates"
+	"github.com/tuneplane/tp/internal/fault"
+	"github.com/tuneplane/tp/internal/ledger"
+	"github.com/tuneplane/tp/internal/view"
+)
+
+type jobCmd struct {
+	Ls     jobLsCmd     `cmd:"" help:"List runs, newest first."`
+	Status jobStatusCmd `cmd:"" help:"Show one run."`
+	Logs   jobLogsCmd   `cmd:"" help:"Print the logs of all pools and follow them."`
+	Why    jobWhyCmd    `cmd:"" help:"Say why a run waits, or what ended it."`
+	Cancel jobCancelCmd `cmd:"" help:"End a run with all its components."`
+}
+
+type jobLsCmd struct {
+	All bool   `help:"Ended runs too, all of them."`
+	Exp string `placeholder:"EXPERIMENT" help:"Only runs of this experiment."`
+	N   int    `short:"n" default:"15" help:"At most so many; 0 for all."`
+}
+
+func (c *jobLsCmd) Run(ctx context.Context, a *app) error {
+	limit := c.N
+	if c.All {
+		limit = 0
+	}
+	runs, _, err := a.refreshed(ctx, ledger.Filter{Experiment: c.Exp, Limit: limit})
+	if err != nil {
+		return err
+	}
+	if a.cli.JSON {
+		return a.printJSON(runs)
+	}
+	view.Runs(a.Out, runs, a.now())
+	return nil
+}
+
+type jobStatusCmd struct {
+	ID   string `arg:"" optional:"" help:"Run id or its first digits; the newest run without it."`
+	Wait bool   `help:"Wait until the run has ended; exit code 8 when it failed."`
+}
+
+func (c *jobStatusCmd) Run(ctx context.Context, a *app) error {
+	r, err := a.current(ctx, c.ID)
+	if err != nil {
+		return err
+	}
+	for c.Wait && !r.State.Final() {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(a.conf.Poll):
+		}
+		if r, err = a.current(ctx, string(r.ID)); err != nil {
+			return err
+		}
+	}
+	if a.cli.JSON {
+		err = a.printJSON(r)
+	} else {
+		view.Run(a.Out, r, a.now())
+	}
+	if err == nil && c.Wait {
+		return failed(r)
+	}
+	return err
+}
+
+type jobWhyCmd struct {
+	ID string `arg:"" optional:"" help:"Run id or its first digits; the newest run without it."`
+}
+
+func (c *jobWhyCmd) Run(ctx context.Context, a *app) error {
+	r, err := a.current(ctx, c.ID)
+	if err != nil {
+		return err
+	}
+	w := gates.Waiting{Sentence: r.Reason}
+	if r.State == ledger.Queued {
+		w = gates.Why(r.Reason, "")
+	}
+	if a.cli.JSON {
+		return a.printJSON(map[string]any{"run_id": r.ID, "state": r.State, "gate": w.Gate, "sentence": w.Sentence, "reason": r.Reason})
+	}
+	if w.Sentence == "" {
+		w.Sentence = "nothing to explain"
+	}
+	fmt.Fprintf(a.Out, "%s %s: %s\n", r.ID, view.State(r), ui.Clean(w.Sentence))
+	return nil
+}
+
+type jobCancelCmd struct {
+	ID string `arg:"" optional:"" help:"Run id or its first digits; the newest run without it."`
+}
+
+func (c *jobCancelCmd) Run(ctx context.Context, a *app) error {
+	r, err := a.find(c.ID)
+	if err != nil {
+		return err
+	}
+	if c.ID == "" && !r.State.Final() {
+		a.talk("Cancelling %s, the newest run.", r.ID)
+	}
+	if r.Fleet != "" {
+		a.cli.Fleet = r.Fleet
+	}
+	cl, err := a.connect(ctx, a.cli.Fleet)
+	if err != nil {
+		return err
+	}
+	q, err := a.queue(cl)
+	if err != nil {
+		return err
+	}
+	if err := q.Cancel(ctx, r); err != nil {
+		return err
+	}
+	// Slurm takes a moment to end the steps; its word is what is shown.
+	for wait := 100 * time.Millisecond; !r.State.Final() && wait < 4*time.Second; wait *= 2 {
+		time.Sleep(wait)
+		if r, err = a.current(ctx, string(r.ID)); err != nil {
+			return err
+		}
+	}
+	if a.cli.JSON {
+		return a.printJSON(r)
+	}
+	fmt.Fprintf(a.Out, "%s %s %s\n", r.ID, r.JobID(), view.State(r))
+	if !r.State.Final() {
+		return fault.New(fault.Internal, "the cluster has taken the request, and the run has not ended yet").WithHint("tp job status %s", r.ID)
+	}
+	return nil
+}

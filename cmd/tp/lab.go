@@ -1,0 +1,219 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"path/filepath"
+
+	"github.com/tuneplane/tp/bundle"
+	"github.com/tuneplane/tp/internal/fault"
+	"github.com/tuneplane/tp/internal/lab"
+	"github.com/tuneplane/tp/internal/ui"
+	"github.com/tuneplane/tp/internal/version"
+	"github.com/tuneplane/tp/recipes"
+)
+
+type initCmd struct {
+	Dir   string `arg:"" optional:"" default:"my-lab" help:"Directory of the new lab."`
+	Name  string `help:"Project name; the directory's name without it."`
+	NoGit bool   `help:"No git repository and no first commit."`
+}
+
+func (c *initCmd) Run(ctx context.Context, a *app) error {
+	l, err := lab.Init(ctx, c.Dir, lab.InitOptions{Name: c.Name, NoGit: c.NoGit})
+	if err != nil {
+		return err
+	}
+	if a.cli.JSON {
+		return a.printJSON(map[string]string{"root": l.Root, "name": l.Name})
+	}
+	fmt.Fprintln(a.Out, ui.Clean(l.Root))
+	a.talk("cd %s && tp new my-first --method custom/custom", c.Dir)
+	return nil
+}
+
+type newCmd struct {
+	Name   string `arg:"" help:"Name of the experiment."`
+	Method string `short:"m" default:"custom/custom" help:"Recipe to start from: tp methods."`
+	From   string `placeholder:"EXPERIMENT" help:"Copy another experiment instead."`
+}
+
+func (c *newCmd) Run(a *app) error {
+	l, err := a.lab()
+	if err != nil {
+		return err
+	}
+	var from *lab.Experiment
+	if c.From != "" {
+		if from, err = l.Experiment(c.From); err != nil {
+			return err
+		}
+	}
+	e, err := recipes.NewExperiment(l, recipes.Embedded(), c.Name, c.Method, from, version.Version)
+	if err != nil {
+		return err
+	}
+	if a.cli.JSON {
+		return a.printJSON(map[string]string{"experiment": e.Name, "dir": e.Dir})
+	}
+	fmt.Fprintln(a.Out, ui.Clean(e.Dir))
+	a.talk("git add and commit it, then: tp submit %s --profile SERIES:GPUS", c.Name)
+	return nil
+}
+
+type lsCmd struct{}
+
+func (c *lsCmd) Run(a *app) error {
+	l, err := a.lab()
+	if err != nil {
+		return err
+	}
+	list, err := l.Experiments()
+	if err != nil {
+		return err
+	}
+	type row struct {
+		Experiment  string `json:"experiment"`
+		Recipe      string `json:"recipe"`
+		Lock        string `json:"lock"`
+		Description string `json:"description,omitempty"`
+	}
+	catalog := recipes.Embedded()
+	var rows []row
+	for _, e := range list {
+		r := row{Experiment: e.Name}
+		if e.Job != nil {
+			r.Description = e.Job.Description
+		}
+		if lock, err := recipes.ReadLock(&e); err != nil {
+			r.Lock = string(recipes.Malformed)
+		} else {
+			state, _ := catalog.Check(lock)
+			r.Recipe, r.Lock = lock.Recipe.Name, string(state)
+		}
+		rows = append(rows, r)
+	}
+	if a.cli.JSON {
+		return a.printJSON(rows)
+	}
+	t := ui.Table{Head: []string{"experiment", "recipe", "lock", "about"}}
+	for _, r := range rows {
+		t.Add(r.Experiment, r.Recipe, r.Lock, r.Description)
+	}
+	return t.Print(a.Streams)
+}
+
+type methodsCmd struct {
+	Name string `arg:"" optional:"" help:"Show this recipe whole."`
+}
+
+func (c *methodsCmd) Run(a *app) error {
+	catalog := recipes.Embedded()
+	if c.Name == "" {
+		if a.cli.JSON {
+			return a.printJSON(catalog.Recipes())
+		}
+		_, err := io.WriteString(a.Out, catalog.List())
+		return err
+	}
+	r, err := catalog.Get(c.Name)
+	if err != nil {
+		return err
+	}
+	if a.cli.JSON {
+		return a.printJSON(r)
+	}
+	_, err = io.WriteString(a.Out, r.Describe())
+	return err
+}
+
+type validateCmd struct{ jobFlags }
+
+// Run checks everything that needs no cluster: lock, parameters, roles, and
+// what would be packed.
+func (c *validateCmd) Run(ctx context.Context, a *app) error {
+	if c.Experiment == "" {
+		return fault.New(fault.Usage, "which experiment? tp ls lists them").WithHint("tp validate EXPERIMENT")
+	}
+	conf, err := a.site()
+	if err != nil {
+		return err
+	}
+	l, err := a.lab()
+	if err != nil {
+		return err
+	}
+	e, err := l.Experiment(c.Experiment)
+	if err != nil {
+		return err
+	}
+	if c.UpgradeRecipe {
+		if err := a.upgrade(e); err != nil {
+			return err
+		}
+	}
+	o, err := c.options(conf)
+	if err != nil {
+		return err
+	}
+	if len(o.Profiles) == 0 && (e.Job == nil || len(e.Job.Profile) == 0) {
+		o.Profiles = []string{"any"} // the hardware is not what is checked here
+	}
+	s, how, err := recipes.Compose(l, e, o)
+	if err != nil {
+		return err
+	}
+	sel, err := bundle.Select(ctx, bundle.Source{Root: l.Root, Dirs: s.Dirs, Exclude: s.Exclude})
+	if err != nil {
+		return err
+	}
+	man, err := bundle.Digest(ctx, sel, a.cacheDir())
+	if err != nil {
+		return err
+	}
+	if err := packed(s.Roles, man); err != nil {
+		return err
+	}
+	for _, w := range append(how.Warnings, notes(sel)...) {
+		a.warn(w)
+	}
+	if a.cli.JSON {
+		return a.printJSON(map[string]any{"experiment": e.Name, "valid": true, "warnings": how.Warnings, "spec": s})
+	}
+	fmt.Fprintf(a.Out, "%s is valid: %s %s, roles %s, %d files\n", ui.Clean(e.Name), s.Recipe.Name, s.Recipe.Version, roleNames(s.Roles), len(man.Files))
+	return nil
+}
+
+// upgrade rewrites a stale lock to the recipe as it is now.
+func (a *app) upgrade(e *lab.Experiment) error {
+	old, err := recipes.ReadLock(e)
+	if err != nil {
+		return err
+	}
+	catalog := recipes.Embedded()
+	if state, _ := catalog.Check(old); state != recipes.Stale {
+		return nil
+	}
+	fresh, err := catalog.UpgradeLock(old)
+	if err != nil {
+		return err
+	}
+	if err := recipes.WriteLock(e, fresh, version.Version); err != nil {
+		return err
+	}
+	a.talk("%s is rewritten for %s %s; commit it.", filepath.Join(e.Rel, lab.LockName), fresh.Recipe.Name, fresh.Recipe.Version)
+	return nil
+}
+
+type versionCmd struct{}
+
+func (c *versionCmd) Run(a *app) error {
+	if a.cli.JSON {
+		return json.NewEncoder(a.Out).Encode(map[string]string{"version": version.Version})
+	}
+	_, err := fmt.Fprintln(a.Out, "tp", version.Version)
+	return err
+}
+

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/tuneplane/tp/internal/ledger"
+	"github.com/tuneplane/tp/internal/track"
+	"github.com/tuneplane/tp/internal/ui"
+	"github.com/tuneplane/tp/internal/view"
+)
+
+type jobLogsCmd struct {
+	ID     string   `arg:"" optional:"" help:"Run id or its first digits; the newest run without it."`
+	N      int      `short:"n" default:"2000" help:"Begin with so many of the last lines; 0 for all."`
+	Follow bool     `short:"f" negatable:"" default:"true" help:"Follow until the run has ended."`
+	Role   []string `placeholder:"ROLE" help:"Only these roles (repeat)."`
+}
+
+// logPoll is how often files are looked at; the cluster is asked at the site's
+// own pace.
+const logPoll = 500 * time.Millisecond
+
+func (c *jobLogsCmd) Run(ctx context.Context, a *app) error {
+	r, err := a.current(ctx, c.ID)
+	if err != nil {
+		return err
+	}
+	f := track.Follower{Dir: filepath.Join(r.Dir, "logs"), Only: c.only()}
+	width := 0
+	print := func(l track.Line) {
+		width = max(width, ui.Width(l.Source))
+		fmt.Fprintf(a.Out, "%s %s\n", a.Paint(source(l.Source), ui.Pad(l.Source+":", width+1)), ui.Clean(l.Text))
+	}
+	if err := f.Skip(c.N, print); err != nil {
+		return err
+	}
+	if !c.Follow || r.State.Final() {
+		return f.Poll(true, print)
+	}
+	asked := a.now()
+	err = f.Follow(ctx, logPoll, func() bool {
+		if ended(r) || a.now().Sub(asked) >= a.conf.Poll {
+			asked = a.now()
+			if now, err := a.current(ctx, string(r.ID)); err == nil {
+				r = now
+			}
+		}
+		return r.State.Final()
+	}, print)
+	if err != nil {
+		return err
+	}
+	a.talk("%s %s", r.ID, view.State(r))
+	return nil
+}
+
+// ended reports whether the run has left its end marker, so that the end of a
+// short job is seen at once and not at the next question to the cluster.
+func ended(r *ledger.Run) bool {
+	ends, err := ledger.Ends(r.Dir)
+	return err == nil && len(ends) > 0
+}
+
+func (c *jobLogsCmd) only() func(string) bool {
+	if len(c.Role) == 0 {
+		return nil
+	}
+	return func(source string) bool {
+		for _, role := range c.Role {
+			if source == role || strings.HasPrefix(source, role+"/") {
+				return true
+			}
+		}
+		return false
+	}
+}
+
+// source gives each role its own colour.
+func source(name string) ui.Style {
+	styles := []ui.Style{ui.Green, ui.Blue, ui.Yellow}
+	sum := 0
+	role, _, _ := strings.Cut(name, "/")
+	if role == "job" {
+		return ui.Faint
+	}
+	for _, r := range role {
+		sum += int(r)
+	}
+	return styles[sum%len(styles)]
+}

@@ -1,0 +1,161 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/tuneplane/tp/internal/fault"
+	"github.com/tuneplane/tp/internal/plan"
+	"github.com/tuneplane/tp/internal/run"
+	"github.com/tuneplane/tp/internal/ui"
+	"github.com/tuneplane/tp/internal/view"
+)
+
+type planCmd struct {
+	jobFlags
+	Show []string `placeholder:"PART" help:"Print only script, request, manifest, env, config or provenance."`
+}
+
+func (c *planCmd) Run(ctx context.Context, a *app) error {
+	r, err := a.preview(ctx, c.jobFlags)
+	if err != nil {
+		return err
+	}
+	if err := a.keep(r); err != nil {
+		return err
+	}
+	switch {
+	case len(c.Show) > 0:
+		for _, part := range c.Show {
+			if err := a.part(r, part); err != nil {
+				return err
+			}
+		}
+	case a.cli.JSON:
+		if err := a.printJSON(r.plan); err != nil {
+			return err
+		}
+	default:
+		view.Plan(a.Out, r.plan, a.now())
+		fmt.Fprintf(a.Out, "\n  tp submit --plan %s\n", r.plan.Short())
+	}
+	_, err = plan.Confirm(r.plan, a.now())
+	return err
+}
+
+// preview walks the road for an experiment that must be named.
+func (a *app) preview(ctx context.Context, f jobFlags) (*road, error) {
+	if f.Experiment == "" {
+		return nil, fault.New(fault.Usage, "which experiment? tp ls lists them").WithHint("tp plan EXPERIMENT --profile SERIES:GPUS")
+	}
+	return a.walk(ctx, f, start{runID: plan.NewRunID()})
+}
+
+type renderCmd struct{ jobFlags }
+
+// Run prints the batch script of a run that is staged and waits for sbatch: the
+// bundle is in the store and the run directory exists, so that the script does
+// all by itself.
+func (c *renderCmd) Run(ctx context.Context, a *app) error {
+	r, err := a.preview(ctx, c.jobFlags)
+	if err != nil {
+		return err
+	}
+	approved, err := plan.Confirm(r.plan, a.now())
+	if err != nil {
+		return err
+	}
+	l, err := a.ledger()
+	if err != nil {
+		return err
+	}
+	staged, err := run.Stage(ctx, approved, r.stage(a), l)
+	if err != nil {
+		return err
+	}
+	if err := run.Rendered(l, staged); err != nil {
+		return err
+	}
+	a.talk("Run %s is staged in %s; sbatch of this script starts it.", r.plan.Fixed.RunID, r.plan.Fixed.RunDir)
+	_, err = fmt.Fprint(a.Out, r.plan.Fixed.Request.Script)
+	return err
+}
+
+// parts of a plan that --show prints.
+var parts = []string{"script", "request", "manifest", "env", "spec", "config", "provenance"}
+
+// show prints the preview and the parts asked for on stderr: stdout is for the
+// result of what follows.
+func (a *app) show(p *plan.Plan, names []string) error {
+	view.Plan(a.Err, p, a.now())
+	for _, name := range names {
+		text, err := partText(p, name, nil)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(a.Err, "\n---- %s\n%s", name, text)
+	}
+	return nil
+}
+
+func (a *app) part(r *road, name string) error {
+	text, err := partText(r.plan, name, r)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprint(a.Out, text)
+	return err
+}
+
+func partText(p *plan.Plan, name string, r *road) (string, error) {
+	var v any
+	switch name {
+	case "script":
+		return p.Fixed.Request.Script, nil
+	case "env":
+		var b strings.Builder
+		origin := map[string]string{}
+		for _, e := range p.Fixed.Spec.Env {
+			origin[e.Name] = e.Origin
+		}
+		rows := ui.Table{Head: []string{"variable", "value", "from"}}
+		for _, e := range p.Fixed.Request.Env {
+			from := origin[e.Name]
+			if from == "" {
+				from = "caller"
+			}
+			rows.Add(e.Name, e.Value, from)
+		}
+		b.WriteString(rows.Text(""))
+		return b.String(), nil
+	case "config":
+		rows := ui.Table{Head: []string{"setting", "value", "from"}}
+		for _, s := range p.Observed.Settings {
+			rows.Add(s.Key, s.Value, s.Origin)
+		}
+		return rows.Text(""), nil
+	case "request":
+		req := *p.Fixed.Request
+		req.Script = fmt.Sprintf("(%d bytes: --show script)", len(req.Script))
+		v = req
+	case "manifest":
+		v = p.Fixed.Bundle
+		if r != nil {
+			v = r.manifest
+		}
+	case "spec":
+		v = p.Fixed.Spec
+	case "provenance":
+		v = p.Observed.Provenance
+	default:
+		err := fault.New(fault.Usage, "--show %q: expected one of %s", name, strings.Join(parts, ", "))
+		if near := fault.Nearest(name, parts); near != "" {
+			err = err.WithHint("--show %s", near)
+		}
+		return "", err
+	}
+	text, err := json.MarshalIndent(v, "", "  ")
+	return string(text) + "\n", err
+}

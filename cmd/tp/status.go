@@ -1,0 +1,161 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/tuneplane/tp/internal/fault"
+	"github.com/tuneplane/tp/internal/ledger"
+	"github.com/tuneplane/tp/internal/site"
+	"github.com/tuneplane/tp/internal/track"
+	"github.com/tuneplane/tp/internal/view"
+)
+
+type statusCmd struct{}
+
+func (c *statusCmd) Run(ctx context.Context, a *app) error {
+	runs, cl, err := a.refreshed(ctx, ledger.Filter{Active: true})
+	if err != nil {
+		return err
+	}
+	if a.cli.JSON {
+		return a.printJSON(runs)
+	}
+	if len(runs) == 0 {
+		fmt.Fprintln(a.Out, "no run is waiting or running")
+	} else {
+		view.Runs(a.Out, runs, a.now())
+	}
+	if cl == nil {
+		return nil
+	}
+	snap, err := cl.Snapshot(ctx)
+	if err != nil {
+		return reach(err)
+	}
+	fmt.Fprintln(a.Out)
+	registry := a.conf.Registry()
+	if registry == nil {
+		registry = site.FromSnapshot(snap)
+	}
+	view.Series(a.Out, registry, snap)
+	return nil
+}
+
+// refreshed lists runs after asking the cluster about those that are not
+// final. A cluster that does not answer is said; the runs are shown as they
+// were known, and the cluster returned is nil.
+func (a *app) refreshed(ctx context.Context, f ledger.Filter) ([]*ledger.Run, *cluster, error) {
+	l, err := a.ledger()
+	if err != nil {
+		return nil, nil, err
+	}
+	runs, err := l.List(f)
+	if err != nil {
+		return nil, nil, err
+	}
+	cl, err := a.refresh(ctx, runs)
+	if err != nil {
+		a.warn(fmt.Sprintf("states are as they were last known: %v", err))
+		return runs, nil, nil
+	}
+	if f.Active {
+		var active []*ledger.Run
+		for _, r := range runs {
+			if !r.State.Final() {
+				active = append(active, r)
+			}
+		}
+		runs = active
+	}
+	return runs, cl, nil
+}
+
+// refresh brings runs up to date, fleet by fleet. It returns the cluster of the
+// default fleet.
+func (a *app) refresh(ctx context.Context, runs []*ledger.Run) (*cluster, error) {
+	me, err := a.user()
+	if err != nil {
+		return nil, err
+	}
+	byFleet := map[string][]*ledger.Run{}
+	for _, r := range runs {
+		if !r.State.Final() {
+			byFleet[r.Fleet] = append(byFleet[r.Fleet], r)
+		}
+	}
+	cl, err := a.connect(ctx, a.cli.Fleet)
+	if err != nil {
+		return nil, err
+	}
+	for fleet, list := range byFleet {
+		c := cl
+		if fleet != "" && fleet != cl.fleet.Name {
+			if c, err = a.connect(ctx, fleet); err != nil {
+				return nil, err
+			}
+		}
+		t := track.Tracker{Client: c, Ledger: a.record, User: me}
+		if err := t.Refresh(ctx, list); err != nil {
+			return nil, reach(err)
+		}
+	}
+	return cl, nil
+}
+
+// find is the run with this id, or the newest when none is given.
+func (a *app) find(id string) (*ledger.Run, error) {
+	l, err := a.ledger()
+	if err != nil {
+		return nil, err
+	}
+	if id == "" {
+		return l.Newest(ledger.Filter{})
+	}
+	return l.Find(id)
+}
+
+// current is find, brought up to date where the cluster answers.
+func (a *app) current(ctx context.Context, id string) (*ledger.Run, error) {
+	r, err := a.find(id)
+	if err != nil {
+		return nil, err
+	}
+	if r.Fleet != "" {
+		a.cli.Fleet = r.Fleet
+	}
+	if r.State.Final() {
+		return r, nil
+	}
+	cl, err := a.connect(ctx, a.cli.Fleet)
+	if err != nil {
+		a.warn(fmt.Sprintf("the state is as it was last known: %v", err))
+		return r, nil
+	}
+	if r.State == ledger.NotSubmitted {
+		q, err := a.queue(cl)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := q.Adopt(ctx, r); err != nil {
+			a.warn(err.Error())
+		}
+	}
+	me, err := a.user()
+	if err != nil {
+		return nil, err
+	}
+	t := track.Tracker{Client: cl, Ledger: a.record, User: me}
+	if err := t.Refresh(ctx, []*ledger.Run{r}); err != nil {
+		a.warn(fmt.Sprintf("the state is as it was last known: %v", err))
+	}
+	return r, nil
+}
+
+// failed is the exit code of a command that reports a run that did not succeed.
+func failed(r *ledger.Run) error {
+	if r.State.Final() && r.State != ledger.Succeeded {
+		return fault.New(fault.RunFailed, "run %s is %s: %s", r.ID, r.State, r.Reason).WithHint("tp job logs %s", r.ID)
+	}
+	return nil
+}
