@@ -24,7 +24,7 @@ func TestComposeErrors(t *testing.T) {
 		{"pytorch/ddp", nil, Options{Set: []string{"lrr=1"}}, `-s lrr: no such parameter; did you mean "lr"?`},
 		{"pytorch/ddp", nil, Options{Set: []string{"opt.bta=1"}}, `-s opt.bta: no such parameter; did you mean "opt.beta"?`},
 		{"pytorch/ddp", nil, Options{Set: []string{"opt=1"}}, `-s opt: holds several values; set one of them, such as opt.beta`},
-		{"pytorch/ddp", nil, Options{Set: []string{"epochs=1.5"}}, `-s epochs: "1.5" is no whole number; write 1.5, but config.yaml:1 has one (10); write 10.0 there if fractions are meant`},
+		{"pytorch/ddp", nil, Options{Set: []string{"epochs=1.5"}}, `-s epochs: "1.5" is no whole number, but config.yaml:1 has one (10); write 10.0 there if fractions are meant`},
 		{"pytorch/ddp", nil, Options{Set: []string{"epochs=08"}}, `-s epochs: "08" is no whole number; write 8; config.yaml:1 has the int 10`},
 		{"pytorch/ddp", nil, Options{Set: []string{"flag=yes"}}, `-s flag: "yes" is neither true nor false; config.yaml:4 has the bool true`},
 		{"pytorch/ddp", nil, Options{Set: []string{"lr=.5"}}, `-s lr: ".5" is no number; write 0.5; config.yaml:2 has the float 1e-3`},
