@@ -55,7 +55,7 @@ func ParseConfig(name string, data []byte) (*Config, error) {
 		return nil, c.syntax(err)
 	}
 	root := doc.Content[0]
-	if root.Kind == yaml.ScalarNode && root.Value == "" {
+	if root.Kind == yaml.ScalarNode && root.Style == 0 && coreNull.MatchString(root.Value) {
 		return c, nil
 	}
 	if root.Kind != yaml.MappingNode {

@@ -142,6 +142,9 @@ func short(n float64) string { return strconv.FormatFloat(n, 'g', -1, 64) }
 // rewrite proposes the JSON form of a number that is written in another way,
 // such as .5, +1, 08 or 0x1F.
 func rewrite(text string) string {
+	if jsonNumber.MatchString(text) {
+		return "" // a fraction where a whole number is wanted
+	}
 	digits := strings.TrimPrefix(text, "+")
 	if n, err := strconv.ParseInt(digits, 0, 64); err == nil && strings.HasPrefix(digits, "0x") {
 		return fmt.Sprintf("; write %d", n)
