@@ -29,7 +29,10 @@ func (e *Error) Error() string {
 type Unreachable struct {
 	Op  string
 	Via string // transport that was tried
-	Err error
+	// NotSent is true when no byte of the request left: then a submission
+	// certainly queued nothing. Otherwise it may have.
+	NotSent bool
+	Err     error
 }
 
 func (e *Unreachable) Error() string {
@@ -37,7 +40,9 @@ func (e *Unreachable) Error() string {
 }
 func (e *Unreachable) Unwrap() error { return e.Err }
 
-// AuthError says that the token is missing, stale or refused.
+// AuthError says that the token is missing, stale or refused: nothing was
+// done. Where that is only likely, as after a submission to Slurm 22.05, it
+// comes wrapped in an [Unreachable].
 type AuthError struct {
 	Op   string
 	Text string

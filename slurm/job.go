@@ -61,16 +61,23 @@ type Job struct {
 	Constraint  string
 	Nodes       int
 	NodeList    string // compact host list; "" while pending
+	Required    string // nodes asked for by name, compact
+	Excluded    string
+	Licenses    string
+	Dependency  string // what is still unfulfilled
 	Tasks       int
 	CPUs        int
 	CPUsPerTask int
 	Memory      MiB // per node; 0 when Slurm was asked for per-CPU memory
-	GRES        []GRES
-	TimeLimit   Minutes
-	WorkDir     string
-	Output      string
-	Requeue     bool
-	FromDB      bool // read from accounting, not from the controller
+	// GRES is per node, as asked for. Total is over all nodes: as allocated,
+	// as asked for while pending.
+	GRES      []GRES
+	Total     []GRES
+	TimeLimit Minutes
+	WorkDir   string
+	Output    string
+	Requeue   bool
+	FromDB    bool // read from accounting, not from the controller
 }
 
 // Leader is the id that cancels and names the whole job.

@@ -9,17 +9,18 @@ import (
 
 	"github.com/tuneplane/tp/gates"
 	"github.com/tuneplane/tp/internal/fault"
+	"github.com/tuneplane/tp/internal/site"
 	"github.com/tuneplane/tp/internal/spec"
 	"github.com/tuneplane/tp/slurm"
 )
 
 type registry struct{}
 
-func (registry) Resolve(p spec.Profile) (int, int, Series, error) {
-	s := Series{Name: p.Series, GRES: "gpu:" + p.Series, Devices: 8, CPUs: 64, Memory: 800000, Partitions: []string{p.Series}}
+func (registry) Resolve(p spec.Profile) (int, int, site.Series, error) {
+	s := site.Series{Name: p.Series, GRES: "gpu:" + p.Series, Devices: 8, CPUs: 64, Memory: 800000, Partitions: []string{p.Series}}
 	switch {
 	case p.Series == "cpu":
-		return p.Devices, 0, Series{Name: "cpu", CPUs: 64, Memory: 200000, Partitions: []string{"cpu"}}, nil
+		return p.Devices, 0, site.Series{Name: "cpu", CPUs: 64, Memory: 200000, Partitions: []string{"cpu"}}, nil
 	case p.Nodes > 0:
 		return p.Nodes, p.PerNode, s, nil
 	case p.Devices <= 8:

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/tuneplane/tp/internal/fault"
+	"github.com/tuneplane/tp/internal/site"
 	"github.com/tuneplane/tp/internal/spec"
 	"github.com/tuneplane/tp/slurm"
 )
@@ -47,7 +48,7 @@ func pools(in Input) ([]spec.Pool, []string, error) {
 }
 
 // limits fills partition, CPUs, memory, time and the like.
-func limits(p *spec.Pool, in Input, series Series) ([]string, error) {
+func limits(p *spec.Pool, in Input, series site.Series) ([]string, error) {
 	job := in.Spec.Job
 	p.Account, p.QOS = job.Account.For(p.Roles...), job.QOS.For(p.Roles...)
 	p.Reservation, p.Constraint = job.Reservation.For(p.Roles...), job.Constraint.For(p.Roles...)
@@ -69,7 +70,7 @@ func limits(p *spec.Pool, in Input, series Series) ([]string, error) {
 
 // cpusAndMemory: a pool that takes part of a node's devices gets the same part
 // of its CPUs and memory unless told otherwise.
-func cpusAndMemory(p *spec.Pool, job spec.Job, series Series) error {
+func cpusAndMemory(p *spec.Pool, job spec.Job, series site.Series) error {
 	part := func(whole int64) int64 {
 		if series.Devices > 0 && p.GPUsPerNode < series.Devices {
 			return whole * int64(p.GPUsPerNode) / int64(series.Devices)

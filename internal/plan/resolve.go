@@ -9,27 +9,17 @@ import (
 
 	"github.com/tuneplane/tp/gates"
 	"github.com/tuneplane/tp/internal/fault"
+	"github.com/tuneplane/tp/internal/site"
 	"github.com/tuneplane/tp/internal/spec"
 	"github.com/tuneplane/tp/slurm"
 	"github.com/tuneplane/tp/slurm/script"
 )
 
-// Series is one node type of the hardware registry, as far as a plan needs it.
-type Series struct {
-	Name       string
-	GRES       string // "gpu:h200"; "" for nodes without devices
-	Devices    int    // per node
-	CPUs       int    // per node; 0 when not known
-	Memory     slurm.MiB
-	Partitions []string // the first is taken unless --partition says otherwise
-	Constraint string
-}
-
 // Registry says what a profile means on this cluster.
 type Registry interface {
 	// Resolve gives nodes, devices per node and the series, or a fault that
 	// names the nearest valid values.
-	Resolve(spec.Profile) (nodes, perNode int, s Series, err error)
+	Resolve(spec.Profile) (nodes, perNode int, s site.Series, err error)
 }
 
 // Input is everything Resolve looks at.

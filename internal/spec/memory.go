@@ -22,13 +22,13 @@ func ParseMemory(text string) (int64, error) {
 	part := memoryForm.FindStringSubmatch(text)
 	if part == nil {
 		if isCount(text) {
-			return 0, fmt.Errorf("mem %q: the unit is missing: write %sM (what sbatch reads) or %sG", text, text, text)
+			return 0, fmt.Errorf("%q: the unit is missing: write %sM (what sbatch reads) or %sG", text, text, text)
 		}
-		return 0, fmt.Errorf(`mem %q: expected a whole number with K, M, G or T, such as 200G, or 0 for the whole node`, text)
+		return 0, fmt.Errorf(`%q: expected a whole number with K, M, G or T, such as 200G, or 0 for the whole node`, text)
 	}
 	n, err := strconv.ParseInt(part[1], 10, 64)
 	if err != nil {
-		return 0, fmt.Errorf("mem %q: %w", text, err)
+		return 0, fmt.Errorf("%q: %w", text, err)
 	}
 	mib := n
 	switch part[2] {
@@ -41,9 +41,9 @@ func ParseMemory(text string) (int64, error) {
 	}
 	switch {
 	case n == 0:
-		return 0, fmt.Errorf("mem %q: write 0 without a unit for the whole node", text)
+		return 0, fmt.Errorf("%q: write 0 without a unit for the whole node", text)
 	case n > maxMiB || mib > maxMiB:
-		return 0, fmt.Errorf("mem %q: more than a node can have", text)
+		return 0, fmt.Errorf("%q: more than a node can have", text)
 	}
 	return mib, nil
 }

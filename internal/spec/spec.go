@@ -46,9 +46,13 @@ type Role struct {
 	Driver bool   `json:"driver,omitempty"`
 	// Body is bash, already quoted, in strict mode, started in the experiment's
 	// directory with the TP_ variables of docs/job-environment.md.
+	// It ends in exec, so that signals reach the training: give it a shell of
+	// its own and expect nothing to run after it.
 	Body string `json:"body"`
-	// Needs lists programs that must exist on the node ("python3", "torchrun").
+	// Needs lists programs that must exist on the node ("bash", "python3").
 	Needs []string `json:"needs,omitempty"`
+	// Files must be in the bundle; relative to the lab.
+	Files []string `json:"files,omitempty"`
 }
 
 // Param is one parameter of the recipe with the value that will be used.

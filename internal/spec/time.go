@@ -29,7 +29,7 @@ var timeUnits = regexp.MustCompile(`^(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)
 // no limit at all: that has to be spelled out.
 func ParseTime(text string) (int, error) {
 	bad := func(format string, args ...any) (int, error) {
-		return 0, fmt.Errorf("time %q: %s", text, fmt.Sprintf(format, args...))
+		return 0, fmt.Errorf("%q: %s", text, fmt.Sprintf(format, args...))
 	}
 	const forms = "expected 4h, 90m, 1h30m, D-HH:MM:SS, HH:MM:SS or UNLIMITED"
 	switch strings.ToUpper(text) {

@@ -1,0 +1,192 @@
+package main
+
+import (
+	"context"
+	"os"
+	"os/user"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/tuneplane/tp/bundle/store"
+	"github.com/tuneplane/tp/internal/durable"
+	"github.com/tuneplane/tp/internal/fault"
+	"github.com/tuneplane/tp/internal/lab"
+	"github.com/tuneplane/tp/internal/ledger"
+	"github.com/tuneplane/tp/internal/run"
+	"github.com/tuneplane/tp/internal/site"
+	"github.com/tuneplane/tp/internal/ui"
+	"github.com/tuneplane/tp/slurm"
+	"github.com/tuneplane/tp/slurm/connect"
+)
+
+// app is one command's surroundings: streams, and files that are read when
+// they are first needed.
+type app struct {
+	*ui.Streams
+	cli    *cli
+	args   []string
+	conf   *site.Config
+	record *ledger.Ledger
+	me     string
+}
+
+func (a *app) site() (*site.Config, error) {
+	if a.conf == nil {
+		c, err := site.Load(site.Options{})
+		if err != nil {
+			return nil, err
+		}
+		a.conf = c
+	}
+	return a.conf, nil
+}
+
+// user is who runs tp, by uid: $USER may say anything.
+func (a *app) user() (string, error) {
+	if a.me == "" {
+		u, err := user.Current()
+		if err != nil {
+			return "", fault.New(fault.Internal, "who runs tp is not known: %w", err)
+		}
+		a.me = u.Username
+	}
+	return a.me, nil
+}
+
+func (a *app) ledger() (*ledger.Ledger, error) {
+	if a.record != nil {
+		return a.record, nil
+	}
+	c, err := a.site()
+	if err != nil {
+		return nil, err
+	}
+	name, err := a.user()
+	if err != nil {
+		return nil, err
+	}
+	a.record, err = ledger.Open(ledger.Options{Roots: []string{c.RunRoot}, User: name, StateDir: c.StateDir})
+	return a.record, err
+}
+
+func (a *app) close() error {
+	if a.record != nil {
+		return a.record.Close()
+	}
+	return nil
+}
+
+func (a *app) lab() (*lab.Lab, error) {
+	dir := a.cli.Dir
+	if dir == "" {
+		dir = "."
+	}
+	var o lab.Options
+	if a.cli.TrustLab {
+		path, err := filepath.Abs(dir)
+		if err != nil {
+			return nil, err
+		}
+		for at := path; ; at = filepath.Dir(at) {
+			o.Trust = append(o.Trust, at)
+			if at == filepath.Dir(at) {
+				break
+			}
+		}
+	}
+	return lab.Find(dir, o)
+}
+
+// objects is where this user's bundles are kept: a place of their own, for an
+// object's name says what should be inside, not who wrote it.
+func (a *app) objects() (store.Store, error) {
+	c, err := a.site()
+	if err != nil {
+		return nil, err
+	}
+	name, err := a.user()
+	if err != nil {
+		return nil, err
+	}
+	o := c.Objects
+	cfg := store.Config{
+		Kind: store.Kind(o.Kind), Path: o.Path, Endpoint: o.Endpoint, Bucket: o.Bucket, Region: o.Region,
+		Prefix: o.Prefix + ledger.Slug(name) + "/", Credentials: o.Credentials,
+	}
+	if c.Origin("objects.path_style") != "" {
+		cfg.PathStyle = &o.PathStyle
+	}
+	switch {
+	case cfg.Kind == "" || cfg.Kind == store.KindDir && cfg.Path == "":
+		cfg.Kind, cfg.Path = store.KindDir, filepath.Join(c.RunRoot, ledger.Slug(name), ".objects")
+	case cfg.Kind == store.KindDir:
+		cfg.Path = filepath.Join(cfg.Path, ledger.Slug(name))
+	}
+	st, err := store.Open(cfg)
+	if err != nil {
+		return nil, fault.New(fault.Usage, "object store: %w", err).WithHint("tp doctor")
+	}
+	return st, nil
+}
+
+// cluster is a fleet that answered.
+type cluster struct {
+	slurm.Client
+	fleet  site.Fleet
+	choice connect.Choice
+}
+
+// connect reaches the fleet that --fleet or the site file names.
+func (a *app) connect(ctx context.Context, name string) (*cluster, error) {
+	c, err := a.site()
+	if err != nil {
+		return nil, err
+	}
+	fleet, err := c.Fleet(name)
+	if err != nil {
+		return nil, err
+	}
+	if fleet.Kind == "local" {
+		return nil, fault.New(fault.Usage, "fleet %s: kind local cannot run jobs in this version", fleet.Name).WithHint("tp fleet ls")
+	}
+	me, err := a.user()
+	if err != nil {
+		return nil, err
+	}
+	f := connect.Fleet{Name: fleet.Name, User: me, TokenFile: fleet.TokenFile, TokenCommand: fleet.TokenCommand, TokenEnv: true}
+	if fleet.URL != "" {
+		f.URLs = []string{fleet.URL}
+	}
+	hint := filepath.Join(c.StateDir, "dialect-"+ledger.Slug(fleet.Name))
+	remembered, _ := durable.Read(hint, 64)
+	client, choice, err := connect.Open(ctx, f, connect.Options{
+		Timeout: fleet.Timeout, EnvURL: os.Getenv("TP_SLURMREST_URL"), JWT: os.Getenv("SLURM_JWT"),
+		DialectHint: strings.TrimSpace(string(remembered)),
+	})
+	if err != nil {
+		return nil, fault.New(fault.Unreachable, "%w", err).WithHint("tp doctor")
+	}
+	if choice.Dialect != strings.TrimSpace(string(remembered)) && os.MkdirAll(c.StateDir, 0o700) == nil {
+		durable.WriteFile(hint, []byte(choice.Dialect+"\n"), 0o600) // only a short cut: its loss costs a few requests
+	}
+	return &cluster{client, fleet, choice}, nil
+}
+
+// queue submits to a cluster under this user's ledger.
+func (a *app) queue(cl *cluster) (*run.Queue, error) {
+	l, err := a.ledger()
+	if err != nil {
+		return nil, err
+	}
+	me, err := a.user()
+	if err != nil {
+		return nil, err
+	}
+	return &run.Queue{Client: cl, Ledger: l, User: me, Warn: a.warn, Keeper: &durable.Keeper{Owner: "tp", Memory: filepath.Join(a.conf.StateDir, "leases")}}, nil
+}
+
+func (a *app) warn(text string) { a.Talk("warning: %s", text) }
+
+// now is the clock of the surroundings.
+func (a *app) now() time.Time { return time.Now() }

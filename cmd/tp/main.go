@@ -1,0 +1,148 @@
+// Command tp takes a training experiment from a git tree to a running Slurm
+// job. Every command is one file here: flags, load, resolve, show, act.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/tuneplane/tp/internal/fault"
+	"github.com/tuneplane/tp/internal/ui"
+	"github.com/tuneplane/tp/internal/version"
+)
+
+type cli struct {
+	Dir      string           `short:"C" placeholder:"DIR" help:"Start looking for the lab here instead of the current directory."`
+	Fleet    string           `placeholder:"NAME" help:"Cluster to use; the site file names them."`
+	JSON     bool             `help:"One JSON document on stdout, errors too."`
+	TrustLab bool             `help:"Accept a lab whose marker file belongs to somebody else, this once."`
+	Version  kong.VersionFlag `help:"Print the version and exit."`
+
+	Submit   submitCmd   `cmd:"" group:"run" help:"Show a plan, ask, and queue it once."`
+	Plan     planCmd     `cmd:"" group:"run" help:"Show what would run and keep it for tp submit --plan."`
+	Render   renderCmd   `cmd:"" group:"run" help:"Print the batch script; sbatch runs it as it is."`
+	Status   statusCmd   `cmd:"" group:"run" help:"Show the runs that have not ended and the free GPUs."`
+	Job      jobCmd      `cmd:"" group:"run" help:"List, watch and cancel runs."`
+	Init     initCmd     `cmd:"" group:"lab" help:"Make a lab."`
+	New      newCmd      `cmd:"" group:"lab" help:"Make an experiment from a recipe or another experiment."`
+	Ls       lsCmd       `cmd:"" group:"lab" help:"List the experiments of the lab."`
+	Methods  methodsCmd  `cmd:"" group:"lab" help:"List the recipes, or show one with its parameters."`
+	Validate validateCmd `cmd:"" group:"lab" help:"Check an experiment without asking any cluster."`
+	FleetCmd fleetCmd    `cmd:"" name:"fleet" group:"site" help:"Show clusters, series, partitions and free GPUs."`
+	Site     siteCmd     `cmd:"" group:"site" help:"Write or check the site file."`
+	Doctor   doctorCmd   `cmd:"" group:"site" help:"Check everything tp needs here and say what to do."`
+	Config   configCmd   `cmd:"" group:"site" help:"Show every setting and where it comes from."`
+	Tick     tickCmd     `cmd:"" group:"site" help:"Bring the record up to date; for cron."`
+	Reindex  reindexCmd  `cmd:"" group:"site" help:"Rebuild the index from the run directories."`
+
+	Completion completionCmd `cmd:"" group:"site" help:"Print a shell completion script."`
+	VersionCmd versionCmd    `cmd:"" name:"version" group:"site" help:"Print the version."`
+}
+
+func main() { os.Exit(int(Main(os.Args[1:], ui.Standard()))) }
+
+// Main runs one command and returns the process's exit code. It may be called
+// again and again in one process, as the tests do.
+func Main(args []string, streams *ui.Streams) fault.Code {
+	var c cli
+	exited := fault.Code(-1)
+	parser, err := kong.New(&c,
+		kong.Name("tp"),
+		kong.Description("From a git tree to a running Slurm job: a GPU pool per role, shown before it runs, queued once."),
+		kong.Vars{"version": "tp " + version.Version},
+		kong.Writers(streams.Out, streams.Err),
+		kong.Exit(func(code int) { exited = fault.Code(code); panic(exitNow{}) }),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true}),
+		kong.ExplicitGroups([]kong.Group{{Key: "run", Title: "Runs"}, {Key: "lab", Title: "Lab"}, {Key: "site", Title: "Site"}}),
+	)
+	if err != nil {
+		panic(err) // the struct above is wrong
+	}
+	if len(args) == 0 {
+		args = []string{"--help"}
+	}
+	kctx, err := parse(parser, args)
+	if exited >= 0 {
+		return exited
+	}
+	a := &app{Streams: streams, cli: &c, args: args}
+	if err != nil {
+		return a.report(usage(err))
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	err = kctx.Run(a, kong.BindTo(ctx, (*context.Context)(nil)))
+	if cerr := a.close(); err == nil {
+		err = cerr
+	}
+	if err != nil && ctx.Err() != nil {
+		err = fault.New(fault.Interrupted, "interrupted")
+	}
+	return a.report(err)
+}
+
+type exitNow struct{}
+
+// parse turns kong's exit after --help into a return.
+func parse(parser *kong.Kong, args []string) (kctx *kong.Context, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			if _, ok := r.(exitNow); !ok {
+				panic(r)
+			}
+		}
+	}()
+	return parser.Parse(args)
+}
+
+func usage(err error) error {
+	hint := "tp --help"
+	var p *kong.ParseError
+	if errors.As(err, &p) && p.Context != nil && p.Context.Command() != "" {
+		hint = "tp " + strings.Fields(p.Context.Command())[0] + " --help"
+	}
+	return fault.New(fault.Usage, "%w", err).WithHint("%s", hint)
+}
+
+// report prints an error in the voice of the house and gives its exit code.
+func (a *app) report(err error) fault.Code {
+	if err == nil {
+		return fault.OK
+	}
+	code := fault.CodeOf(err)
+	var f *fault.Error
+	errors.As(err, &f)
+	if a.cli.JSON {
+		doc := struct {
+			Error string `json:"error"`
+			Gate  string `json:"gate,omitempty"`
+			Hint  string `json:"hint,omitempty"`
+			Code  int    `json:"exit_code"`
+		}{Error: err.Error(), Code: int(code)}
+		if f != nil {
+			doc.Gate, doc.Hint = f.Gate, f.Hint
+		}
+		json.NewEncoder(a.Out).Encode(doc)
+	}
+	fmt.Fprintf(a.Err, "tp: %s\n", ui.CleanLines(err.Error()))
+	if f != nil && f.Hint != "" {
+		fmt.Fprintf(a.Err, "tp: try: %s\n", ui.CleanLines(f.Hint))
+	}
+	return code
+}
+
+// printJSON writes the command's one document.
+func (a *app) printJSON(v any) error {
+	enc := json.NewEncoder(a.Out)
+	enc.SetIndent("", "  ")
+	enc.SetEscapeHTML(false)
+	return enc.Encode(v)
+}

@@ -1,0 +1,202 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"path/filepath"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/tuneplane/tp/bundle"
+	"github.com/tuneplane/tp/bundle/store"
+	"github.com/tuneplane/tp/internal/fault"
+	"github.com/tuneplane/tp/internal/lab"
+	"github.com/tuneplane/tp/internal/ledger"
+	"github.com/tuneplane/tp/internal/plan"
+	"github.com/tuneplane/tp/internal/site"
+	"github.com/tuneplane/tp/internal/spec"
+	"github.com/tuneplane/tp/recipes"
+	"github.com/tuneplane/tp/slurm"
+)
+
+// road is the way from a lab to a plan, with what staging needs afterwards.
+type road struct {
+	lab      *lab.Lab
+	spec     *spec.Spec
+	flags    jobFlags
+	env      []spec.EnvVar
+	manifest *bundle.Manifest
+	store    store.Store
+	cluster  *cluster
+	plan     *plan.Plan
+}
+
+// start is where a road begins: new for a new plan, as it was for --plan.
+type start struct {
+	runID string
+	env   []spec.EnvVar // nil: this process's
+	lab   string        // root; empty: where we are
+}
+
+// walk resolves a plan. Nothing is written but caches; everything that a flag
+// or file can get wrong is found before files are packed.
+func (a *app) walk(ctx context.Context, f jobFlags, s start) (*road, error) {
+	conf, err := a.site()
+	if err != nil {
+		return nil, err
+	}
+	r := &road{flags: f, env: s.env}
+	if s.lab != "" {
+		a.cli.Dir = s.lab
+	}
+	if r.lab, err = a.lab(); err != nil {
+		return nil, err
+	}
+	exp, err := r.lab.Experiment(f.Experiment)
+	if err != nil {
+		return nil, err
+	}
+	if f.UpgradeRecipe {
+		if err := a.upgrade(exp); err != nil {
+			return nil, err
+		}
+	}
+	options, err := f.options(conf)
+	if err != nil {
+		return nil, err
+	}
+	wanted, how, err := recipes.Compose(r.lab, exp, options)
+	if err != nil {
+		return nil, err
+	}
+	r.spec = wanted
+	registry := conf.Registry()
+	if registry != nil {
+		for _, p := range r.spec.Profiles {
+			if _, _, _, err := registry.Resolve(p); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if r.store, err = a.objects(); err != nil {
+		return nil, err
+	}
+	if r.env == nil {
+		r.env = a.callerEnv(conf)
+	}
+
+	// Git, the bundle and the cluster do not wait for each other.
+	var (
+		group    errgroup.Group
+		snapshot *slurm.Snapshot
+		git      spec.Provenance
+		upload   bundle.Upload
+		sel      *bundle.Selection
+		asked    error // the cluster's error comes first when several fail
+	)
+	group.Go(func() (err error) {
+		if r.cluster, err = a.connect(ctx, a.cli.Fleet); err == nil {
+			snapshot, err = r.cluster.Snapshot(ctx)
+		}
+		asked = err
+		return nil
+	})
+	group.Go(func() (err error) { git, err = lab.Git(ctx, r.lab.Root, r.spec.Dirs); return err })
+	group.Go(func() (err error) {
+		if sel, err = bundle.Select(ctx, bundle.Source{Root: r.lab.Root, Dirs: r.spec.Dirs, Exclude: r.spec.Exclude}); err != nil {
+			return err
+		}
+		if r.manifest, err = bundle.Digest(ctx, sel, a.cacheDir()); err != nil {
+			return err
+		}
+		upload, err = bundle.Plan(ctx, r.manifest, r.store, a.cacheDir())
+		return err
+	})
+	failed := group.Wait()
+	if asked != nil && (registry == nil || !f.Offline) {
+		return nil, reach(asked)
+	}
+	if failed != nil {
+		return nil, failed
+	}
+	if registry == nil {
+		registry = site.FromSnapshot(snapshot)
+	}
+	a.provenance(&git)
+	if len(git.Changed) > 0 && !f.AllowDirty {
+		return nil, dirty(git)
+	}
+	access, err := r.store.Fetch(ctx, nil, 0)
+	if err != nil {
+		return nil, err
+	}
+	me, err := a.user()
+	if err != nil {
+		return nil, err
+	}
+	in := plan.Input{
+		Spec: r.spec, Registry: registry, Snapshot: snapshot, Fleet: a.fleetName(r.cluster),
+		Bundle:   plan.Bundle{Digest: r.manifest.Digest.String(), Files: len(r.manifest.Files), Bytes: upload.Bytes, Segments: upload.Total, Store: r.store.String()},
+		NewBytes: upload.NewBytes, StageIn: bundle.FetchScript(r.manifest.Digest, access),
+		RunID: s.runID, RunDir: filepath.Join(conf.RunRoot, ledger.Slug(me), ledger.Slug(exp.Name), s.runID),
+		User: me, Env: r.env, Interface: conf.Interface, Git: git,
+		Settings: settings(how.Settings), Warnings: slices.Concat(conf.Notes, how.Warnings, notes(sel)),
+		Now: a.now(), TTL: conf.PlanTTL,
+	}
+	if r.cluster != nil {
+		in.Transport = r.cluster.choice.Transport
+		in.Warnings = append(in.Warnings, r.cluster.choice.Warnings...)
+	}
+	r.plan, err = plan.Resolve(in)
+	return r, err
+}
+
+// reach makes a refusal or silence of the cluster a fault.
+func reach(err error) error {
+	var f *fault.Error
+	if errors.As(err, &f) {
+		return err
+	}
+	return fault.New(fault.Unreachable, "%w", err).WithHint("tp doctor")
+}
+
+// stage makes the bundle durable and returns the files for the run directory.
+func (r *road) stage(a *app) func(context.Context) (map[string][]byte, error) {
+	return func(ctx context.Context) (map[string][]byte, error) {
+		progress := a.Progress("packing")
+		stored, err := bundle.Put(ctx, r.manifest, r.lab.Root, r.store, a.cacheDir(), progress.Update)
+		progress.Done()
+		if err != nil {
+			return nil, err
+		}
+		fetch, err := bundle.NewFetch(ctx, r.manifest, r.store, stored, linkTTL)
+		if err != nil {
+			return nil, err
+		}
+		manifest, err := json.Marshal(r.manifest)
+		if err != nil {
+			return nil, err
+		}
+		fetch.Files["manifest.json"] = manifest
+		return fetch.Files, nil
+	}
+}
+
+// keep writes the plan down, so that it can be confirmed by its digest.
+func (a *app) keep(r *road) error {
+	options, err := json.Marshal(r.flags)
+	if err != nil {
+		return err
+	}
+	env, err := json.Marshal(r.env)
+	if err != nil {
+		return err
+	}
+	return a.book().Save(plan.Issued{Plan: r.plan, Lab: r.lab.Root, Options: options, Env: env}, a.now())
+}
+
+func (a *app) book() plan.Book { return plan.Book{Dir: filepath.Join(a.conf.StateDir, "plans")} }
+
+func (a *app) cacheDir() string { return filepath.Join(a.conf.StateDir, "cache") }

@@ -1,0 +1,199 @@
+// Package view puts plans, runs and verdicts into words. Commands and the TUI
+// share it, so that both say the same.
+package view
+
+import (
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/tuneplane/tp/gates"
+	"github.com/tuneplane/tp/internal/plan"
+	"github.com/tuneplane/tp/internal/spec"
+	"github.com/tuneplane/tp/internal/ui"
+	"github.com/tuneplane/tp/slurm"
+)
+
+// Plan writes the preview: what will run, where, and what the gates say.
+func Plan(w io.Writer, p *plan.Plan, now time.Time) {
+	f, o := p.Fixed, p.Observed
+	fmt.Fprintf(w, "%s · %s %s · plan %s\n", ui.Clean(f.Spec.Name), f.Spec.Recipe.Name, f.Spec.Recipe.Version, p.Short())
+	line := func(key, format string, args ...any) {
+		fmt.Fprintf(w, "  %-9s %s\n", key, ui.Clean(fmt.Sprintf(format, args...)))
+	}
+	if d := f.Spec.Description; d != "" {
+		line("about", "%s", d)
+	}
+	line("fleet", "%s", Fleet(p))
+	image := f.Spec.Image
+	if image == "" {
+		image = "none: runs on the node itself"
+	}
+	line("image", "%s", image)
+	line("code", "%s", Code(o.Provenance))
+	line("bundle", "%d files, %s, %s new to %s", f.Bundle.Files, Bytes(f.Bundle.Bytes), Bytes(o.NewBytes), f.Bundle.Store)
+	line("run", "%s in %s", f.RunID, filepath.Dir(f.RunDir))
+	fmt.Fprintln(w)
+	pools(w, f.Pools)
+	fmt.Fprintf(w, "  %s\n", Total(p))
+	if len(o.Provenance.Untracked) > 0 {
+		fmt.Fprintf(w, "\n  untracked files are packed too: %s\n", ui.Clean(some(o.Provenance.Untracked, 20)))
+	}
+	fmt.Fprintln(w)
+	Verdicts(w, o.Verdicts)
+	for _, text := range o.Warnings {
+		fmt.Fprintf(w, "  warning: %s\n", ui.Clean(text))
+	}
+	left := p.Expires.Sub(now).Round(time.Minute)
+	fmt.Fprintf(w, "\n  digest %s, expires %s (in %s)\n", p.Digest, p.Expires.Local().Format("15:04:05"), short(left))
+}
+
+// Fleet names cluster, release and transport.
+func Fleet(p *plan.Plan) string {
+	s := p.Fixed.Fleet
+	if c := p.Fixed.Cluster; c != "" && c != s {
+		s += " (" + c + ")"
+	}
+	if r := p.Observed.Release; r != "" {
+		s += ", Slurm " + r
+	}
+	if t := p.Observed.Transport; t != "" {
+		s += ", " + t
+	}
+	return s
+}
+
+// Code is the state of the git tree in one line.
+func Code(p spec.Provenance) string {
+	if p.Commit == "" {
+		return "no git commit: the files as they are"
+	}
+	s := p.Commit[:min(len(p.Commit), 12)]
+	if p.Branch != "" {
+		s = p.Branch + " " + s
+	}
+	if len(p.Changed) > 0 {
+		s += fmt.Sprintf(" + %d changed (%s)", len(p.Changed), some(p.Changed, 5))
+	}
+	if len(p.Untracked) > 0 {
+		s += fmt.Sprintf(" + %d untracked", len(p.Untracked))
+	}
+	if !p.Dirty {
+		s += ", clean"
+	}
+	return s
+}
+
+// pools writes one line per pool. An empty account or QOS is Slurm's default
+// for the user; which one that is only accounting knows.
+func pools(w io.Writer, list []spec.Pool) {
+	rows := [][]string{{"pool", "roles", "series", "nodes × GPUs", "CPUs", "memory", "partition", "time", "account", "QOS"}}
+	for _, p := range list {
+		gpus := fmt.Sprintf("%d × %d", p.Nodes, p.GPUsPerNode)
+		if p.GPUsPerNode == 0 {
+			gpus = fmt.Sprintf("%d × no GPU", p.Nodes)
+		}
+		memory := "default"
+		if p.MemoryMiB > 0 {
+			memory = slurm.MiB(p.MemoryMiB).String()
+		}
+		rows = append(rows, []string{p.Name, strings.Join(p.Roles, ","), p.Series, gpus, fmt.Sprint(p.CPUsPerNode), memory, p.Partition,
+			slurm.Minutes(p.TimeMinutes).String(), orDefault(p.Account), orDefault(p.QOS)})
+	}
+	ui.Table(w, "  ", rows)
+}
+
+func orDefault(s string) string {
+	if s == "" {
+		return "default"
+	}
+	return s
+}
+
+// Total is GPUs, nodes and the kind of job in one line.
+func Total(p *plan.Plan) string {
+	nodes := 0
+	for _, pool := range p.Fixed.Pools {
+		nodes += pool.Nodes
+	}
+	kind := "one plain job"
+	if n := len(p.Fixed.Request.Components); n > 1 {
+		kind = fmt.Sprintf("one heterogeneous job of %d components", n)
+	}
+	return fmt.Sprintf("%s on %s, %s", count(p.GPUs(), "GPU"), count(nodes, "node"), kind)
+}
+
+// Verdicts writes objections first, each with what to type, then who passed.
+func Verdicts(w io.Writer, list []gates.Verdict) {
+	var passed []string
+	for _, v := range list {
+		if v.Level == gates.Pass {
+			passed = append(passed, v.Gate)
+			continue
+		}
+		fmt.Fprintf(w, "  %s: %s\n", v.Level, ui.Clean(Verdict(v)))
+		if v.Remedy != "" {
+			fmt.Fprintf(w, "         → %s\n", ui.Clean(v.Remedy))
+		}
+	}
+	if len(passed) > 0 {
+		fmt.Fprintf(w, "  pass: %s\n", strings.Join(passed, ", "))
+	}
+}
+
+// Verdict is one verdict as a sentence.
+func Verdict(v gates.Verdict) string {
+	s := v.Code
+	if v.Pool != "" {
+		s += " (pool " + v.Pool + ")"
+	}
+	if v.Asked != "" {
+		s += ": asks for " + v.Asked + ";"
+	} else {
+		s += ":"
+	}
+	s += " " + v.Found
+	if !v.Until.IsZero() {
+		s += ", until " + v.Until.Local().Format("2006-01-02 15:04")
+	}
+	return s
+}
+
+// Bytes is a size in binary units.
+func Bytes(n int64) string {
+	units := []string{"B", "KiB", "MiB", "GiB", "TiB"}
+	v, i := float64(n), 0
+	for v >= 1024 && i < len(units)-1 {
+		v /= 1024
+		i++
+	}
+	if i == 0 {
+		return fmt.Sprintf("%d B", n)
+	}
+	return fmt.Sprintf("%.1f %s", v, units[i])
+}
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+func some(list []string, limit int) string {
+	if len(list) > limit {
+		return strings.Join(list[:limit], ", ") + fmt.Sprintf(" and %d more", len(list)-limit)
+	}
+	return strings.Join(list, ", ")
+}
+
+func short(d time.Duration) string {
+	s := d.String()
+	s = strings.TrimSuffix(s, "0s")
+	if s == "" {
+		return "0m"
+	}
+	return s
+}

@@ -1,0 +1,98 @@
+package view
+
+import (
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/tuneplane/tp/gates"
+	"github.com/tuneplane/tp/internal/ledger"
+	"github.com/tuneplane/tp/internal/ui"
+)
+
+// State is a run's state with the gate it waits for.
+func State(r *ledger.Run) string {
+	s := string(r.State)
+	if r.State == ledger.Queued && r.Gate != "" {
+		s += " (" + r.Gate + ")"
+	}
+	return s
+}
+
+// Runs writes one line per run, newest first as given.
+func Runs(w io.Writer, runs []*ledger.Run, now time.Time) {
+	rows := [][]string{{"run", "experiment", "state", "job", "GPUs", "age", "why"}}
+	for _, r := range runs {
+		job := ""
+		if id := r.JobID(); id != 0 {
+			job = id.String()
+		}
+		rows = append(rows, []string{string(r.ID), ui.Clean(r.Experiment), State(r), job, fmt.Sprint(r.GPUs), Age(now.Sub(r.Created)), ui.Clean(why(r))})
+	}
+	ui.Table(w, "", rows)
+}
+
+// Run writes everything about one run.
+func Run(w io.Writer, r *ledger.Run, now time.Time) {
+	line := func(key, value string) {
+		if value != "" {
+			fmt.Fprintf(w, "%-11s %s\n", key, ui.Clean(value))
+		}
+	}
+	line("run", string(r.ID))
+	line("experiment", r.Experiment)
+	line("state", State(r))
+	line("why", why(r))
+	line("recipe", r.Recipe)
+	line("fleet", strings.TrimSpace(r.Fleet+" "+r.Cluster))
+	for _, p := range r.Pools {
+		line("pool "+p.Name, fmt.Sprintf("%d × %d %s, partition %s, roles %s", p.Nodes, p.GPUsPerNode, p.Series, p.Partition, strings.Join(p.Roles, ",")))
+	}
+	for _, a := range r.Attempts {
+		s := "job " + a.JobID.String()
+		if a.JobID == 0 {
+			s = "no job"
+		}
+		if !a.Started.IsZero() {
+			end := now
+			if !a.Ended.IsZero() {
+				end = a.Ended
+			}
+			s += fmt.Sprintf(", started %s, ran %s", a.Started.Local().Format(time.DateTime), Age(end.Sub(a.Started)))
+		} else if !a.Submitted.IsZero() {
+			s += ", submitted " + a.Submitted.Local().Format(time.DateTime)
+		}
+		line(fmt.Sprintf("attempt %d", a.N), s)
+	}
+	line("directory", r.Dir)
+	line("output", filepath.Join(r.Dir, "out"))
+	if m := Metrics(r.Dir); m != "" {
+		line("metrics", m)
+	}
+}
+
+// why is the reason in plain words: for a waiting run what it waits for, for an
+// ended one what ended it.
+func why(r *ledger.Run) string {
+	if r.State == ledger.Queued {
+		return gates.Why(r.Reason, "").Sentence
+	}
+	return r.Reason
+}
+
+// Age is a duration in its two largest units.
+func Age(d time.Duration) string {
+	d = max(d, 0).Round(time.Second)
+	day := 24 * time.Hour
+	switch {
+	case d >= day:
+		return fmt.Sprintf("%dd%dh", d/day, d%day/time.Hour)
+	case d >= time.Hour:
+		return fmt.Sprintf("%dh%dm", d/time.Hour, d%time.Hour/time.Minute)
+	case d >= time.Minute:
+		return fmt.Sprintf("%dm%ds", d/time.Minute, d%time.Minute/time.Second)
+	}
+	return fmt.Sprintf("%ds", d/time.Second)
+}

@@ -1,0 +1,55 @@
+package recipes
+
+import (
+	"os"
+
+	"github.com/tuneplane/tp/internal/lab"
+)
+
+// Options are the flags of plan, submit and sweep that say what is wanted. The
+// zero value takes everything from the lab.
+type Options struct {
+	Set      []string // -s KEY=VALUE
+	Profiles []string // --profile [ROLE[,ROLE]=]SERIES[:N]
+	Env      []string // --env NAME=VALUE; NAME alone takes the caller's value
+	EnvFiles []string // --env-file: lines NAME=VALUE
+
+	Name, Project, Description, Image string
+	Tags, Prolog, Exclude             []string
+	Requeue                           *bool
+
+	// Each entry is VALUE for every role, or ROLE[,ROLE]=VALUE.
+	Time, CPUsPerNode, Memory, Account, Partition, QOS, Reservation, Constraint []string
+
+	Defaults  []*lab.JobFile              // user file, then site file
+	Catalog   *Catalog                    // nil: Embedded
+	LookupEnv func(string) (string, bool) // nil: os.LookupEnv
+}
+
+func (o Options) withDefaults() Options {
+	if o.Catalog == nil {
+		o.Catalog = Embedded()
+	}
+	if o.LookupEnv == nil {
+		o.LookupEnv = os.LookupEnv
+	}
+	return o
+}
+
+// Setting is one value of a job with where it was set; tp config show prints
+// them.
+type Setting struct {
+	Key    string `json:"key"`
+	Value  string `json:"value"`
+	Origin string `json:"origin"` // "--time", "job.toml:7", "tp.toml:3", "default"
+}
+
+// Composition is a spec and how it came about.
+type Composition struct {
+	Settings []Setting
+	Warnings []string
+	Recipe   *Recipe // with the bindings of a foreign lock
+	Lock     *Lock
+	State    LockState // Current or Foreign
+	Reasons  []string  // why the lock is foreign
+}

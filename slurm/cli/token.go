@@ -1,0 +1,63 @@
+package cli
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"strings"
+)
+
+// Token runs "scontrol token", which mints a JWT for the caller. Its life is
+// Slurm's default (30 minutes) unless the site caps it.
+func (t Tools) Token(ctx context.Context) (string, error) {
+	out, err := t.run(ctx, cmp.Or(t.Scontrol, "scontrol"), "token")
+	if err != nil {
+		return "", err
+	}
+	return ParseToken(out)
+}
+
+// TokenFrom runs a site's own command that prints a token.
+func (t Tools) TokenFrom(ctx context.Context, argv []string) (string, error) {
+	if len(argv) == 0 {
+		return "", errors.New("the token command is empty")
+	}
+	out, err := t.run(ctx, argv[0], argv[1:]...)
+	if err != nil {
+		return "", err
+	}
+	return ParseToken(out)
+}
+
+// Cluster is the ClusterName of the cluster that the commands talk to.
+func (t Tools) Cluster(ctx context.Context) (string, error) {
+	out, err := t.run(ctx, cmp.Or(t.Scontrol, "scontrol"), "show", "config")
+	if err != nil {
+		return "", err
+	}
+	for line := range strings.SplitSeq(string(out), "\n") {
+		if key, value, ok := strings.Cut(line, "="); ok && strings.TrimSpace(key) == "ClusterName" {
+			return strings.TrimSpace(value), nil
+		}
+	}
+	return "", errors.New("scontrol show config: no ClusterName")
+}
+
+// ParseToken finds the token in "SLURM_JWT=…" or in a line of its own.
+func ParseToken(out []byte) (string, error) {
+	lines := bufio.NewScanner(bytes.NewReader(out))
+	for lines.Scan() {
+		line := strings.TrimSpace(lines.Text())
+		line = strings.TrimPrefix(line, "export ")
+		if line, _ = strings.CutPrefix(line, "SLURM_JWT="); line == "" {
+			continue
+		}
+		if strings.Count(line, ".") != 2 || strings.ContainsFunc(line, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
+			return "", errors.New("no token in the answer: want SLURM_JWT=<three parts>")
+		}
+		return line, nil
+	}
+	return "", errors.New("no token in the answer: it is empty")
+}

@@ -1,0 +1,56 @@
+package rest
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+)
+
+// decode reads a body into v. v0.0.39 to .41 may print bare Infinity and NaN,
+// which is no JSON (SchedMD bug 20817): they are cleaned away and read again.
+func decode(body []byte, v any) error {
+	err := json.Unmarshal(body, v)
+	var syntax *json.SyntaxError
+	if errors.As(err, &syntax) {
+		if cleaned := clean(body); !bytes.Equal(cleaned, body) {
+			return json.Unmarshal(cleaned, v)
+		}
+	}
+	return err
+}
+
+// bare are the words that C's printf makes of non-finite numbers, longest first.
+var bare = [][]byte{[]byte("Infinity"), []byte("infinity"), []byte("inf"), []byte("NaN"), []byte("nan")}
+
+// clean replaces bare non-finite numbers outside strings by null. It returns
+// body itself when there are none.
+func clean(body []byte) []byte {
+	var out []byte
+	inString, from := false, 0
+	for i := 0; i < len(body); i++ {
+		switch c := body[i]; {
+		case inString && c == '\\':
+			i++
+		case c == '"':
+			inString = !inString
+		case !inString && (c == 'I' || c == 'i' || c == 'N' || c == 'n'):
+			for _, word := range bare {
+				if !bytes.HasPrefix(body[i:], word) {
+					continue
+				}
+				end := i
+				if end > from && body[end-1] == '-' {
+					end--
+				}
+				out = append(append(out, body[from:end]...), "null"...)
+				i += len(word) - 1
+				from = i + 1
+				break
+			}
+		}
+	}
+	if from == 0 {
+		return body
+	}
+	return append(out, body[from:]...)
+}

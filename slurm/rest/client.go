@@ -1,0 +1,138 @@
+// Package rest speaks to slurmrestd of Slurm 22.05 to 26.05, over a unix
+// socket or TCP, with or without a JSON web token. It finds the newest dialect
+// that the server offers, reads the answers of all of them with one tolerant
+// decoder, and writes requests from one table of fields (encode.go).
+//
+//	client, err := rest.New(rest.Options{URL: "unix:///run/slurmrestd/rest.sock"})
+//	sub, err := client.Submit(ctx, request)
+//
+// Truth is the job id: the HTTP status and errors[] of slurmrestd say little.
+package rest
+
+import (
+	"context"
+	"crypto/tls"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/tuneplane/tp/slurm"
+)
+
+// Options say where slurmrestd is and how to prove who asks. Only URL is
+// needed.
+type Options struct {
+	// URL is unix:///path, http://host:port or https://host:port, with an
+	// optional path prefix before /slurm.
+	URL string
+	// User goes with the token; Slurm 22.05 demands it.
+	User string
+	// Token fetches a fresh token. nil: the socket's credentials suffice.
+	Token func(context.Context) (string, error)
+	TLS   *tls.Config
+	// Timeout to the first byte of a read (default 10 s); the whole of it may
+	// take six times that. SubmitTimeout is for a submission (default 60 s).
+	Timeout       time.Duration
+	SubmitTimeout time.Duration
+	// Dialect is remembered from an earlier time, "v0.0.42". It is tried
+	// first; a server that lacks it is asked anew.
+	Dialect string
+	// Mine lists the caller's own jobs, by squeue --me: slurmctld over REST
+	// filters by nothing. nil, or a slurm.ErrCannotLookUp from it: look-up by
+	// name relies on accounting.
+	Mine  func(context.Context) ([]slurm.Job, error)
+	Clock func() time.Time
+	// Host becomes SLURM_SUBMIT_HOST (default: this host).
+	Host string
+}
+
+// Client is a cluster behind slurmrestd.
+type Client struct {
+	o      Options
+	wire   *wire
+	tokens *tokens // nil without a token
+
+	mu       sync.Mutex
+	dialect  dialect // 0: not known yet
+	verified bool    // the server has answered in this dialect
+	info     *slurm.Info
+}
+
+var _ slurm.Client = (*Client)(nil)
+
+// New makes a client without talking to the server.
+func New(o Options) (*Client, error) {
+	if o.Timeout <= 0 {
+		o.Timeout = readTimeout
+	}
+	if o.SubmitTimeout <= 0 {
+		o.SubmitTimeout = submitTimeout
+	}
+	if o.Clock == nil {
+		o.Clock = time.Now
+	}
+	if o.Host == "" {
+		o.Host, _ = os.Hostname()
+	}
+	o.TLS = tlsConfig(o.TLS)
+	w, err := newWire(o)
+	if err != nil {
+		return nil, err
+	}
+	c := &Client{o: o, wire: w, dialect: parseDialect(o.Dialect)}
+	if o.Token != nil {
+		c.tokens = &tokens{source: o.Token, now: o.Clock}
+	}
+	return c, nil
+}
+
+// Dialect is the one in use, for remembering; "" before the first answer.
+func (c *Client) Dialect() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.verified {
+		return ""
+	}
+	return c.dialect.String()
+}
+
+// Info asks the controller and accounting once and remembers the answer.
+func (c *Client) Info(ctx context.Context) (slurm.Info, error) {
+	c.mu.Lock()
+	known := c.info
+	c.mu.Unlock()
+	if known != nil {
+		return *known, nil
+	}
+	var pong pingBody
+	if err := c.read(ctx, "ping", "/slurm/%s/ping", &pong); err != nil {
+		return slurm.Info{}, err
+	}
+	if err := pong.down(c.wire.via, c.tokens != nil); err != nil {
+		return slurm.Info{}, err
+	}
+	var clusters clustersBody
+	accountErr := c.read(ctx, "list clusters", "/slurmdb/%s/clusters", &clusters)
+	info := slurm.Info{
+		Cluster:   string(pong.Meta.Slurm.Cluster),
+		Release:   string(pong.Meta.Slurm.Release),
+		Dialect:   c.Dialect(),
+		Transport: c.transport(),
+		Account:   accountErr == nil,
+	}
+	if info.Cluster == "" && len(clusters.Clusters) == 1 { // v0.0.38 and .39 do not say it
+		info.Cluster = string(clusters.Clusters[0].Name)
+	}
+	c.mu.Lock()
+	c.info = &info
+	c.mu.Unlock()
+	return info, nil
+}
+
+func (c *Client) transport() string {
+	s := "slurmrestd " + c.Dialect() + " at " + c.wire.via
+	if c.tokens != nil {
+		s += " (token)"
+	}
+	return s
+}

@@ -1,0 +1,54 @@
+package rest
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// dialect is the NN of /slurm/v0.0.NN. What it changes in a request is in the
+// table of encode.go; what it changes in answers is, but for the few questions
+// below, absorbed by the decoders.
+type dialect int
+
+// Slurm 22.05 to 26.05 serve these; each release three or four of them.
+const (
+	oldest dialect = 38
+	newest dialect = 45
+)
+
+func (d dialect) String() string { return fmt.Sprintf("v0.0.%d", int(d)) }
+
+// parseDialect reads "v0.0.42"; unknown text gives 0.
+func parseDialect(s string) dialect {
+	digits, ok := strings.CutPrefix(s, "v0.0.")
+	n, err := strconv.Atoi(digits)
+	if d := dialect(n); ok && err == nil && d >= oldest && d <= newest {
+		return d
+	}
+	return 0
+}
+
+// serves names the releases that speak d, for messages.
+func (d dialect) serves() string {
+	switch {
+	case d == 38:
+		return "Slurm 22.05"
+	case d == 39:
+		return "Slurm 23.02"
+	}
+	return "Slurm 23.11 or newer"
+}
+
+// bareBegin: v0.0.39 wants times as plain numbers.
+func (d dialect) bareBegin() bool { return d == 39 }
+
+// jobUserFilter: accounting filters jobs by user from v0.0.40 on.
+func (d dialect) jobUserFilter() bool { return d >= 40 }
+
+// skipSteps: accounting can leave out the job steps, half of the answer.
+func (d dialect) skipSteps() bool { return d >= 42 }
+
+// silentCancel: DELETE answers 200 without a word for a job that does not
+// exist (seen on 24.11.5: .40 and .41; from .42 on there is a status list).
+func (d dialect) silentCancel() bool { return d >= 39 && d <= 41 }

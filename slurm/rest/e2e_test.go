@@ -1,0 +1,80 @@
+package rest_test
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/tuneplane/tp/slurm"
+	"github.com/tuneplane/tp/slurm/cli"
+	"github.com/tuneplane/tp/slurm/rest"
+	"github.com/tuneplane/tp/slurm/slurmtest"
+)
+
+// TestConformance runs the suite against real servers. TP_E2E_SLURMRESTD is a
+// list, one server a line:
+//
+//	URL USER WORKDIR [TOKEN-COMMAND …]
+//
+// WORKDIR exists on the nodes; the command prints a token as scontrol does and
+// is needed for http:// only.
+func TestConformance(t *testing.T) {
+	servers := os.Getenv("TP_E2E_SLURMRESTD")
+	if servers == "" {
+		t.Skip("TP_E2E_SLURMRESTD names no servers; contrib/devcluster makes some")
+	}
+	for line := range strings.SplitSeq(servers, "\n") {
+		f := strings.Fields(line)
+		if len(f) < 3 {
+			continue
+		}
+		for _, d := range dialectsOf(t, f) {
+			t.Run(f[0]+"@"+d, func(t *testing.T) {
+				slurmtest.Conform(t, func(t *testing.T) slurm.Client { return open(t, f, d) }, slurmtest.Lab(f[1], f[2]))
+			})
+		}
+	}
+}
+
+func open(t *testing.T, f []string, dialect string) *rest.Client {
+	t.Helper()
+	o := rest.Options{URL: f[0], User: f[1], Dialect: dialect}
+	if len(f) > 3 {
+		o.Token = func(ctx context.Context) (string, error) {
+			out, err := exec.CommandContext(ctx, f[3], f[4:]...).Output()
+			if err != nil {
+				return "", err
+			}
+			return cli.ParseToken(out)
+		}
+	}
+	if tool := os.Getenv("TP_E2E_SQUEUE"); tool != "" {
+		o.Mine = cli.Tools{Squeue: tool}.Mine
+	}
+	c, err := rest.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// dialectsOf lists what the server serves: every one of them is tested.
+func dialectsOf(t *testing.T, f []string) []string {
+	t.Helper()
+	if only := os.Getenv("TP_E2E_DIALECT"); only != "" {
+		return []string{only}
+	}
+	var out []string
+	for _, d := range []string{"v0.0.38", "v0.0.39", "v0.0.40", "v0.0.41", "v0.0.42", "v0.0.43", "v0.0.44", "v0.0.45"} {
+		c := open(t, f, d)
+		if _, err := c.Info(t.Context()); err != nil {
+			t.Fatalf("%s: %v", f[0], err)
+		}
+		if c.Dialect() == d { // else it found another one
+			out = append(out, d)
+		}
+	}
+	return out
+}
