@@ -21,12 +21,12 @@ import (
 type jobFlags struct {
 	Experiment string `arg:"" optional:"" help:"Experiment: a directory under experiments/."`
 
-	Profile     []string `short:"p" sep:"none" placeholder:"[ROLE,..=]SERIES[:N]" help:"A pool: h200, h200:8, h200:2x8, train=h200:8 (repeat)."`
+	Profile     []string `sep:"none" placeholder:"[ROLE,..=]SERIES[:N]" help:"A pool: h200, h200:8, h200:2x8, train=h200:8 (repeat)."`
 	Set         []string `short:"s" sep:"none" placeholder:"KEY=VALUE" help:"A parameter by name or config path (repeat)."`
 	Env         []string `sep:"none" placeholder:"NAME[=VALUE]" help:"A variable of the job; NAME alone takes your value (repeat)."`
 	EnvFile     []string `sep:"none" placeholder:"FILE" help:"Lines NAME=VALUE (repeat)."`
 	Name        string   `help:"Name shown instead of the experiment's."`
-	Project     string   `help:"Group of runs instead of the lab's name."`
+	Project     string   `short:"p" help:"Group of runs instead of the lab's name."`
 	Image       string   `help:"Container image."`
 	Time        []string `sep:"none" placeholder:"[ROLE=]TIME" help:"Time limit: 4h, 90m, 1-12:00:00."`
 	CPUsPerNode []string `name:"cpus-per-node" sep:"none" placeholder:"[ROLE=]N" help:"CPUs on each node."`

@@ -56,7 +56,7 @@ func (c *fleetLsCmd) Run(ctx context.Context, a *app) error {
 	if a.cli.JSON {
 		return a.printJSON(rows)
 	}
-	t := ui.Table{Head: []string{"fleet", "kind", "Slurm", "way"}}
+	t := ui.Grid{Head: []string{"fleet", "kind", "Slurm", "way"}}
 	for _, r := range rows {
 		way := r.Transport
 		if r.Error != "" {

@@ -8,6 +8,7 @@ import (
 	"github.com/tuneplane/tp/gates"
 	"github.com/tuneplane/tp/internal/fault"
 	"github.com/tuneplane/tp/internal/ledger"
+	"github.com/tuneplane/tp/internal/ui"
 	"github.com/tuneplane/tp/internal/view"
 )
 

@@ -10,6 +10,7 @@ import (
 	"github.com/tuneplane/tp/bundle"
 	"github.com/tuneplane/tp/internal/fault"
 	"github.com/tuneplane/tp/internal/lab"
+	"github.com/tuneplane/tp/internal/spec"
 	"github.com/tuneplane/tp/internal/ui"
 	"github.com/tuneplane/tp/internal/version"
 	"github.com/tuneplane/tp/recipes"
@@ -98,7 +99,7 @@ func (c *lsCmd) Run(a *app) error {
 	if a.cli.JSON {
 		return a.printJSON(rows)
 	}
-	t := ui.Table{Head: []string{"experiment", "recipe", "lock", "about"}}
+	t := ui.Grid{Head: []string{"experiment", "recipe", "lock", "about"}}
 	for _, r := range rows {
 		t.Add(r.Experiment, r.Recipe, r.Lock, r.Description)
 	}
@@ -137,31 +138,11 @@ func (c *validateCmd) Run(ctx context.Context, a *app) error {
 	if c.Experiment == "" {
 		return fault.New(fault.Usage, "which experiment? tp ls lists them").WithHint("tp validate EXPERIMENT")
 	}
-	conf, err := a.site()
+	s, how, err := a.compose(c.jobFlags)
 	if err != nil {
 		return err
 	}
 	l, err := a.lab()
-	if err != nil {
-		return err
-	}
-	e, err := l.Experiment(c.Experiment)
-	if err != nil {
-		return err
-	}
-	if c.UpgradeRecipe {
-		if err := a.upgrade(e); err != nil {
-			return err
-		}
-	}
-	o, err := c.options(conf)
-	if err != nil {
-		return err
-	}
-	if len(o.Profiles) == 0 && (e.Job == nil || len(e.Job.Profile) == 0) {
-		o.Profiles = []string{"any"} // the hardware is not what is checked here
-	}
-	s, how, err := recipes.Compose(l, e, o)
 	if err != nil {
 		return err
 	}
@@ -180,10 +161,40 @@ func (c *validateCmd) Run(ctx context.Context, a *app) error {
 		a.warn(w)
 	}
 	if a.cli.JSON {
-		return a.printJSON(map[string]any{"experiment": e.Name, "valid": true, "warnings": how.Warnings, "spec": s})
+		return a.printJSON(map[string]any{"experiment": s.Experiment, "valid": true, "warnings": how.Warnings, "spec": s})
 	}
-	fmt.Fprintf(a.Out, "%s is valid: %s %s, roles %s, %d files\n", ui.Clean(e.Name), s.Recipe.Name, s.Recipe.Version, roleNames(s.Roles), len(man.Files))
+	fmt.Fprintf(a.Out, "%s is valid: %s %s, roles %s, %d files\n", ui.Clean(s.Experiment), s.Recipe.Name, s.Recipe.Version, roleNames(s.Roles), len(man.Files))
 	return nil
+}
+
+// compose reads an experiment without regard to hardware: where no profile is
+// given, any will do.
+func (a *app) compose(f jobFlags) (*spec.Spec, *recipes.Composition, error) {
+	conf, err := a.site()
+	if err != nil {
+		return nil, nil, err
+	}
+	l, err := a.lab()
+	if err != nil {
+		return nil, nil, err
+	}
+	e, err := l.Experiment(f.Experiment)
+	if err != nil {
+		return nil, nil, err
+	}
+	if f.UpgradeRecipe {
+		if err := a.upgrade(e); err != nil {
+			return nil, nil, err
+		}
+	}
+	o, err := f.options(conf)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(o.Profiles) == 0 && (e.Job == nil || len(e.Job.Profile) == 0) {
+		o.Profiles = []string{"any"}
+	}
+	return recipes.Compose(l, e, o)
 }
 
 // upgrade rewrites a stale lock to the recipe as it is now.
@@ -216,4 +227,3 @@ func (c *versionCmd) Run(a *app) error {
 	_, err := fmt.Fprintln(a.Out, "tp", version.Version)
 	return err
 }
-

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strconv"
 	"strings"
 	"syscall"
 
@@ -47,7 +48,7 @@ type cli struct {
 	VersionCmd versionCmd    `cmd:"" name:"version" group:"site" help:"Print the version."`
 }
 
-func main() { os.Exit(int(Main(os.Args[1:], ui.System()))) }
+func main() { os.Exit(int(Main(os.Args[1:], ui.Standard()))) }
 
 // Main runs one command and returns the process's exit code. It may be called
 // again and again in one process, as the tests do.
@@ -69,11 +70,15 @@ func Main(args []string, streams *ui.Streams) fault.Code {
 	if len(args) == 0 {
 		args = []string{"--help"}
 	}
+	a := &app{Streams: streams, cli: &c, args: args}
+	if n, err := strconv.Atoi(os.Getenv("TP_COMPLETE")); err == nil {
+		complete(a, parser.Model.Node, args[:min(max(n, 0), len(args))])
+		return fault.OK
+	}
 	kctx, err := parse(parser, args)
 	if exited >= 0 {
 		return exited
 	}
-	a := &app{Streams: streams, cli: &c, args: args}
 	if err != nil {
 		return a.report(usage(err))
 	}

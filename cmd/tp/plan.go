@@ -110,32 +110,33 @@ func (a *app) part(r *road, name string) error {
 }
 
 func partText(p *plan.Plan, name string, r *road) (string, error) {
+	var b strings.Builder
 	var v any
 	switch name {
 	case "script":
 		return p.Fixed.Request.Script, nil
 	case "env":
-		var b strings.Builder
 		origin := map[string]string{}
 		for _, e := range p.Fixed.Spec.Env {
 			origin[e.Name] = e.Origin
 		}
-		rows := ui.Table{Head: []string{"variable", "value", "from"}}
+		rows := [][]string{{"variable", "value", "from"}}
 		for _, e := range p.Fixed.Request.Env {
 			from := origin[e.Name]
 			if from == "" {
 				from = "caller"
 			}
-			rows.Add(e.Name, e.Value, from)
+			rows = append(rows, []string{e.Name, e.Value, from})
 		}
-		b.WriteString(rows.Text(""))
+		ui.Table(&b, "", rows)
 		return b.String(), nil
 	case "config":
-		rows := ui.Table{Head: []string{"setting", "value", "from"}}
+		rows := [][]string{{"setting", "value", "from"}}
 		for _, s := range p.Observed.Settings {
-			rows.Add(s.Key, s.Value, s.Origin)
+			rows = append(rows, []string{s.Key, s.Value, s.Origin})
 		}
-		return rows.Text(""), nil
+		ui.Table(&b, "", rows)
+		return b.String(), nil
 	case "request":
 		req := *p.Fixed.Request
 		req.Script = fmt.Sprintf("(%d bytes: --show script)", len(req.Script))

@@ -18,6 +18,12 @@ import (
 // Dirs are made in every run directory.
 var Dirs = []string{"claims", "ends", "logs", "out"}
 
+// Dir is the directory of a run, which may not exist yet; with an empty id
+// that of the experiment.
+func Dir(root, user, experiment string, id ID) string {
+	return filepath.Join(userDir(root, user), Slug(experiment), string(id))
+}
+
 // Create makes a run directory with these files (relative slash paths) and its
 // created event, all of it or nothing: directories 0700, files 0600. An empty
 // h.ID is drawn; a given one that exists already is durable.ErrExist, so that
@@ -30,11 +36,10 @@ func (l *Ledger) Create(h Header, files map[string][]byte) (*Run, error) {
 	if h.Created.IsZero() {
 		h.Created = l.opt.Now().UTC()
 	}
-	user, err := l.ensureUserDir(l.opt.Roots[0])
-	if err != nil {
+	if _, err := l.ensureUserDir(l.opt.Roots[0]); err != nil {
 		return nil, err
 	}
-	parent := filepath.Join(user, Slug(h.Experiment))
+	parent := Dir(l.opt.Roots[0], l.opt.User, h.Experiment, "")
 	if err := os.MkdirAll(parent, 0o700); err != nil {
 		return nil, err
 	}

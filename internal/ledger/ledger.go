@@ -189,3 +189,21 @@ func broken(dir string, err error) *Run {
 func (l *Ledger) Lease(k *durable.Keeper, r *Run) (*durable.Lease, error) {
 	return k.Try(filepath.Join(r.Dir, "lease"))
 }
+
+// Probe makes the user's directory and checks that exclusive creation works
+// there: the one thing that every guarantee of the ledger stands on.
+func (l *Ledger) Probe() error {
+	dir, err := l.ensureUserDir(l.opt.Roots[0])
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(dir, ".probe-"+randomHex(6))
+	defer os.Remove(path)
+	if err := durable.Create(path, []byte("probe\n"), 0o600); err != nil {
+		return err
+	}
+	if err := durable.Create(path, []byte("probe\n"), 0o600); !errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("a file could be created twice (%v): exclusive creation does not work on this file system", err)
+	}
+	return nil
+}

@@ -56,3 +56,14 @@ func Differences(req *slurm.Request, jobs []slurm.Job) []string {
 	}
 	return out
 }
+
+func gresText(list []slurm.GRES) string {
+	var parts []string
+	for _, g := range list {
+		if g.Count > 0 {
+			parts = append(parts, fmt.Sprintf("%s:%s:%d", g.Name, g.Type, g.Count))
+		}
+	}
+	slices.Sort(parts)
+	return strings.Join(parts, ",")
+}

@@ -2,7 +2,7 @@
 // them, text made safe and measured, a table, one line of progress, a question.
 // It writes nothing by itself; importing it has no effect.
 //
-//	s := ui.System()
+//	s := ui.Standard()
 //	fmt.Fprintln(s.Out, result)      // stdout is the result
 //	s.Progress().Set("staging 3/7")  // stderr is talk
 //	ok, err := s.Confirm("submit?")
@@ -37,8 +37,8 @@ type Streams struct {
 	lines *bufio.Reader // over In; keeps what was read ahead between questions
 }
 
-// System are the streams of this process.
-func System() *Streams {
+// Standard are the streams of this process.
+func Standard() *Streams {
 	s := &Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Now: time.Now}
 	s.InTTY, s.OutTTY, s.ErrTTY = isTTY(os.Stdin), isTTY(os.Stdout), isTTY(os.Stderr)
 	s.settle(os.Getenv)

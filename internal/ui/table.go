@@ -6,9 +6,24 @@ import (
 	"strings"
 )
 
-// Table prints rows in columns aligned by display width. Cells are foreign
-// text and are made safe.
-type Table struct {
+// Table writes rows in columns aligned by display width, each line after
+// indent. Nothing is cut. Cells are foreign text and are made safe.
+func Table(w io.Writer, indent string, rows [][]string) {
+	rows = cleanRows(rows)
+	widths := measure(rows)
+	for _, row := range rows {
+		var line strings.Builder
+		for col, text := range row {
+			line.WriteString(Pad(text, widths[col]+gap))
+		}
+		fmt.Fprintln(w, strings.TrimRight(indent+line.String(), " "))
+	}
+}
+
+// Grid is a table for a terminal: with a head, right-aligned and styled
+// columns, and cut to the terminal's width. Cells are foreign text and are
+// made safe.
+type Grid struct {
 	Head  []string
 	Rows  [][]string
 	Right []bool // columns aligned to the right
@@ -17,12 +32,12 @@ type Table struct {
 }
 
 // Add appends a row; values are printed with %v.
-func (t *Table) Add(cells ...any) {
+func (g *Grid) Add(cells ...any) {
 	row := make([]string, len(cells))
 	for i, c := range cells {
 		row[i] = fmt.Sprint(c)
 	}
-	t.Rows = append(t.Rows, row)
+	g.Rows = append(g.Rows, row)
 }
 
 const (
@@ -30,66 +45,61 @@ const (
 	minColumn = 6 // a column is not cut below this as long as another is wider
 )
 
-// Print writes the table to s.Out. On a terminal the widest columns are cut
+// Print writes the grid to s.Out. On a terminal the widest columns are cut
 // until a row fits; elsewhere nothing is cut, so that grep finds everything.
-func (t *Table) Print(s *Streams) error {
-	_, err := io.WriteString(s.Out, t.text("", s.Width, s.Paint))
+func (g *Grid) Print(s *Streams) error {
+	rows, first := g.Rows, 0
+	if len(g.Head) > 0 {
+		rows, first = append([][]string{g.Head}, rows...), -1
+	}
+	rows = cleanRows(rows)
+	widths := squeeze(measure(rows), s.Width)
+	var b strings.Builder
+	for i, row := range rows {
+		line := g.line(s, i+first, row, widths)
+		if s.Width > 0 {
+			line = Cut(line, s.Width)
+		}
+		b.WriteString(line + "\n")
+	}
+	_, err := io.WriteString(s.Out, b.String())
 	return err
 }
 
-// Text is the table without colour, every line indented; nothing is cut.
-func (t *Table) Text(indent string) string {
-	return t.text(indent, 0, func(_ Style, text string) string { return text })
+func (g *Grid) line(s *Streams, row int, cells []string, widths []int) string {
+	var line strings.Builder
+	for col, text := range cells {
+		cell := Pad(text, widths[col])
+		if col < len(g.Right) && g.Right[col] {
+			cell = PadLeft(text, widths[col])
+		}
+		if col == len(cells)-1 {
+			cell = strings.TrimRight(cell, " ")
+		}
+		if g.Style != nil {
+			cell = s.Paint(g.Style(row, col, text), cell)
+		}
+		if col > 0 {
+			line.WriteString(strings.Repeat(" ", gap))
+		}
+		line.WriteString(cell)
+	}
+	return strings.TrimRight(line.String(), " ")
 }
 
-func (t *Table) text(indent string, width int, paint func(Style, string) string) string {
-	rows := make([][]string, 0, len(t.Rows)+1)
-	first := 0
-	if len(t.Head) > 0 {
-		rows, first = append(rows, cleanAll(t.Head)), -1
-	}
-	for _, r := range t.Rows {
-		rows = append(rows, cleanAll(r))
-	}
-	widths := fit(rows, width)
-	var b strings.Builder
+func cleanRows(rows [][]string) [][]string {
+	out := make([][]string, len(rows))
 	for i, row := range rows {
-		var line strings.Builder
+		out[i] = make([]string, len(row))
 		for col, text := range row {
-			cell := Pad(text, widths[col])
-			if col < len(t.Right) && t.Right[col] {
-				cell = PadLeft(text, widths[col])
-			}
-			if col == len(row)-1 {
-				cell = strings.TrimRight(cell, " ")
-			}
-			if t.Style != nil {
-				cell = paint(t.Style(i+first, col, text), cell)
-			}
-			if col > 0 {
-				line.WriteString(strings.Repeat(" ", gap))
-			}
-			line.WriteString(cell)
+			out[i][col] = Clean(text)
 		}
-		text := strings.TrimRight(line.String(), " ")
-		if width > 0 {
-			text = Cut(text, width)
-		}
-		b.WriteString(indent + text + "\n")
-	}
-	return b.String()
-}
-
-func cleanAll(row []string) []string {
-	out := make([]string, len(row))
-	for i, c := range row {
-		out[i] = Clean(c)
 	}
 	return out
 }
 
-// fit measures the columns and takes from the widest until they fit.
-func fit(rows [][]string, width int) []int {
+// measure is the width of each column.
+func measure(rows [][]string) []int {
 	var w []int
 	for _, row := range rows {
 		for col, text := range row {
@@ -99,11 +109,16 @@ func fit(rows [][]string, width int) []int {
 			w[col] = max(w[col], Width(text))
 		}
 	}
+	return w
+}
+
+// squeeze takes from the widest column until all fit into width, 0 for any.
+func squeeze(w []int, width int) []int {
 	total := gap * (len(w) - 1)
 	for _, n := range w {
 		total += n
 	}
-	for width > 0 && total > width {
+	for ; width > 0 && total > width; total-- {
 		widest := 0
 		for i := range w {
 			if w[i] > w[widest] {
@@ -114,7 +129,6 @@ func fit(rows [][]string, width int) []int {
 			break
 		}
 		w[widest]--
-		total--
 	}
 	return w
 }

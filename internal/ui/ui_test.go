@@ -12,7 +12,7 @@ import (
 
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "silent" {
-		System() // init and look at the streams: no byte may come out
+		Standard() // init and look at the streams: no byte may come out
 		os.Exit(0)
 	}
 	os.Exit(m.Run())
@@ -119,7 +119,7 @@ func TestWidths(t *testing.T) {
 }
 
 func TestTable(t *testing.T) {
-	table := Table{Head: []string{"RUN", "NAME", "GPUS"}, Right: []bool{false, false, true}}
+	table := Grid{Head: []string{"RUN", "NAME", "GPUS"}, Right: []bool{false, false, true}}
 	table.Add("run-1", "训练-7b\x1b[31m", 8)
 	table.Add("run-22", "a", 16)
 	s, out, _ := Test("")
@@ -141,9 +141,17 @@ func TestTable(t *testing.T) {
 		}
 	}
 	out.Reset()
-	new(Table).Print(s)
+	new(Grid).Print(s)
 	if out.Len() != 0 {
 		t.Errorf("an empty table: %q", out)
+	}
+}
+
+func TestPlainTable(t *testing.T) {
+	var b strings.Builder
+	Table(&b, "  ", [][]string{{"A", "B", ""}, {"训练", "x\x1b", "y"}, {"short"}})
+	if got, want := b.String(), "  A      B\n  训练   x\\x1b  y\n  short\n"; got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/tuneplane/tp/internal/site"
+	"github.com/tuneplane/tp/internal/ui"
 	"github.com/tuneplane/tp/slurm"
 )
 
@@ -58,7 +59,7 @@ func Series(w io.Writer, registry *site.Registry, snap *slurm.Snapshot) {
 		rows = append(rows, []string{u.Series, fmt.Sprint(u.Nodes), fmt.Sprint(u.Usable), fmt.Sprint(u.FreeNodes),
 			fmt.Sprintf("%d of %d", u.Free, u.Devices), fmt.Sprint(u.PerNode), strings.Join(u.Partitions, ",")})
 	}
-	table(w, "", rows)
+	ui.Table(w, "", rows)
 }
 
 // Partitions writes one line per partition.
@@ -71,7 +72,7 @@ func Partitions(w io.Writer, snap *slurm.Snapshot) {
 		}
 		rows = append(rows, []string{name, p.State, p.Nodes, limit(p.MaxTime), limit(p.DefaultTime), allowed(p.AllowAccounts, p.DenyAccounts), allowed(p.AllowQOS, p.DenyQOS)})
 	}
-	table(w, "", rows)
+	ui.Table(w, "", rows)
 }
 
 // Nodes writes one line per node that cannot be used, with its reason.
@@ -84,7 +85,7 @@ func Nodes(w io.Writer, snap *slurm.Snapshot) {
 	}
 	if len(rows) > 1 {
 		fmt.Fprintln(w)
-		table(w, "", rows)
+		ui.Table(w, "", rows)
 	}
 }
 

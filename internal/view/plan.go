@@ -102,7 +102,7 @@ func pools(w io.Writer, list []spec.Pool) {
 		rows = append(rows, []string{p.Name, strings.Join(p.Roles, ","), p.Series, gpus, fmt.Sprint(p.CPUsPerNode), memory, p.Partition,
 			slurm.Minutes(p.TimeMinutes).String(), orDefault(p.Account), orDefault(p.QOS)})
 	}
-	table(w, "  ", rows)
+	ui.Table(w, "  ", rows)
 }
 
 func orDefault(s string) string {
@@ -173,12 +173,6 @@ func Bytes(n int64) string {
 		return fmt.Sprintf("%d B", n)
 	}
 	return fmt.Sprintf("%.1f %s", v, units[i])
-}
-
-// table writes rows in columns; the first row is the head.
-func table(w io.Writer, indent string, rows [][]string) {
-	t := ui.Table{Head: rows[0], Rows: rows[1:]}
-	io.WriteString(w, t.Text(indent))
 }
 
 func count(n int, what string) string {

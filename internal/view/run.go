@@ -31,7 +31,7 @@ func Runs(w io.Writer, runs []*ledger.Run, now time.Time) {
 		}
 		rows = append(rows, []string{string(r.ID), ui.Clean(r.Experiment), State(r), job, fmt.Sprint(r.GPUs), Age(now.Sub(r.Created)), ui.Clean(why(r))})
 	}
-	table(w, "", rows)
+	ui.Table(w, "", rows)
 }
 
 // Run writes everything about one run.
