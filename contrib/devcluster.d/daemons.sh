@@ -3,8 +3,7 @@
 
 up_one() {
 	select_release "$1"
-	exec 9>"$DIR/log/lock-$REL" # the daemons do not inherit it (9>&-)
-	flock -n 9 || { say "$REL: waiting for another devcluster" && flock 9; }
+	lock_release
 	check_lengths
 	make_world
 	write_config
@@ -31,6 +30,12 @@ up_one() {
 	fi
 	write_site
 	say "$REL ready: $0 exec $REL sinfo"
+}
+
+# lock_release: one devcluster at a time. The daemons do not inherit it (9>&-).
+lock_release() {
+	exec 9>"$DIR/log/lock-$REL"
+	flock -n 9 || { say "$REL: waiting for another devcluster" && flock 9; }
 }
 
 # check_lengths: a unix socket's path has at most 107 bytes.
@@ -140,6 +145,7 @@ start_rest() {
 down_release() {
 	local name i
 	[ -d "$RUN" ] || return 0
+	lock_release
 	if running slurmctld && [ -n "$(in_world timeout 5 squeue -h -t RUNNING,COMPLETING,SUSPENDED 2>/dev/null)" ]; then
 		say "$REL: cancelling its running jobs"
 		in_world timeout 5 scancel -t RUNNING || true

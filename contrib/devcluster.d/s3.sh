@@ -27,10 +27,9 @@ cmd_s3() {
 s3_up() {
 	local binary user=$USER_NAME mark
 	make_folders
-	exec 9>"$DIR/log/lock-s3"
-	flock 9
-	binary=$(s3_binary)
 	s3_select
+	lock_release
+	binary=$(s3_binary)
 	mkdir -p "$RUN" "$LOG" "$HOME_DIR/data"
 	# The owner stays who it was at first: the objects are his.
 	[ ! -s "$HOME_DIR/user" ] || user=$(<"$HOME_DIR/user")
