@@ -160,7 +160,8 @@ func (d *Dir) List(ctx context.Context, prefix string) ([]Object, error) {
 			return err
 		})
 	}
-	return objects, group.Wait()
+	err = group.Wait()
+	return objects, err
 }
 
 func (d *Dir) listFan(ctx context.Context, fan, prefix string) ([]Object, error) {
