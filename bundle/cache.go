@@ -54,7 +54,10 @@ func unframe(data []byte, magic string) ([]byte, bool) {
 		return nil, false
 	}
 	payload, sum := data[len(magic):len(data)-4], data[len(data)-4:]
-	return payload, crc32.Checksum(payload, castagnoli) == binary.LittleEndian.Uint32(sum)
+	if crc32.Checksum(payload, castagnoli) != binary.LittleEndian.Uint32(sum) {
+		return nil, false
+	}
+	return payload, true
 }
 
 func frame(payload []byte, magic string) []byte {

@@ -69,14 +69,11 @@ func Digest(ctx context.Context, sel *Selection, cacheDir string) (*Manifest, er
 func (s *Selection) read(ctx context.Context, files []File, entries []cached, todo []int) error {
 	var mu sync.Mutex
 	var secrets []string
-	group, ctx := errgroup.WithContext(ctx)
+	group, reading := errgroup.WithContext(ctx)
 	group.SetLimit(max(runtime.GOMAXPROCS(0), 8)) // more than CPUs: network file systems wait
 	for _, i := range todo {
-		if ctx.Err() != nil {
-			break
-		}
 		group.Go(func() error {
-			if err := ctx.Err(); err != nil {
+			if err := reading.Err(); err != nil {
 				return err
 			}
 			content, err := readFile(s.root, files[i].Path, s.stats[i])
@@ -95,22 +92,14 @@ func (s *Selection) read(ctx context.Context, files []File, entries []cached, to
 			return nil
 		})
 	}
-	if err := errors.Join(group.Wait(), ctx.Err()); err != nil && len(secrets) == 0 {
-		return firstError(err)
+	if err := group.Wait(); err != nil {
+		return err
 	}
 	if len(secrets) > 0 {
 		return refuse("secrets in files would be packed", secrets,
 			"remove and revoke them, a job gets its secrets with: tp secret set; a false alarm passes with the comment "+allowSecret+" on the line")
 	}
 	return nil
-}
-
-// firstError undoes [errors.Join] of an error and what it caused.
-func firstError(err error) error {
-	if joined, ok := err.(interface{ Unwrap() []error }); ok && len(joined.Unwrap()) > 0 {
-		return joined.Unwrap()[0]
-	}
-	return err
 }
 
 // remember writes the entries that can be trusted next time: files that changed

@@ -38,7 +38,9 @@ tp_fetch_bundle() (
 	else
 		[ -r bundle.curl ] || die 69 "$TP_RUN_DIR/bundle.curl is not there or not readable"
 		parallel=()
-		if curl -q --parallel --version >/dev/null 2>&1; then parallel=(--parallel --parallel-max 8); fi
+		if curl -q --parallel --no-progress-meter --version >/dev/null 2>&1; then
+			parallel=(--parallel --parallel-max 8 --no-progress-meter)
+		fi
 		status=0
 		(cd -- "$objects" && curl -q --fail --silent --show-error --retry 5 --connect-timeout 30 \
 			--speed-limit 1 --speed-time 120 "${parallel[@]+"${parallel[@]}"}" -K "$TP_RUN_DIR/bundle.curl") || status=$?

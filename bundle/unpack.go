@@ -90,6 +90,7 @@ func Extract(r io.Reader, dir string) error {
 	}
 	defer root.Close()
 	archive := tar.NewReader(&ended{r: r})
+	tree := tree{files: map[string]string{}, dirs: map[string]bool{".": true}}
 	for {
 		h, err := archive.Next()
 		if err == io.EOF {
@@ -98,12 +99,24 @@ func Extract(r io.Reader, dir string) error {
 		if err != nil {
 			return fmt.Errorf("unpack bundle: %w", err)
 		}
-		if err := extract(root, h, archive); err != nil {
+		if err := extract(root, tree, h, archive); err != nil {
 			return fmt.Errorf("unpack bundle: %.200q: %w", h.Name, err)
 		}
 	}
 	if _, err := io.Copy(io.Discard, r); err != nil { // a damaged tail is an error too
 		return fmt.Errorf("unpack bundle: %w", err)
+	}
+	// Links come last: nothing can be written through them, and whether one
+	// leads out can be told only when all others are known.
+	for name, target := range tree.files {
+		if _, err := tree.resolve(name, target); errors.Is(err, errOutside) {
+			return fmt.Errorf("unpack bundle: %.200q: the link to %.200q %w", name, target, err)
+		}
+	}
+	for name, target := range tree.files {
+		if err := root.Symlink(target, name); err != nil {
+			return fmt.Errorf("unpack bundle: %w", err)
+		}
 	}
 	return nil
 }
@@ -120,14 +133,20 @@ func (e *ended) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func extract(root *os.Root, h *tar.Header, content io.Reader) error {
+func extract(root *os.Root, tree tree, h *tar.Header, content io.Reader) error {
 	if h.Typeflag == tar.TypeDir {
 		h.Name = path.Clean(h.Name)
 	}
 	if !localPath(h.Name) {
 		return errors.New("the name leads out of the bundle")
 	}
+	if _, ok := tree.files[h.Name]; ok {
+		return errors.New("the name is there twice")
+	}
 	if dir := path.Dir(h.Name); dir != "." {
+		for d := dir; !tree.dirs[d]; d = path.Dir(d) {
+			tree.dirs[d] = true
+		}
 		if err := root.MkdirAll(dir, 0o777); err != nil {
 			return err
 		}
@@ -144,11 +163,13 @@ func extract(root *os.Root, h *tar.Header, content io.Reader) error {
 		}
 		return errors.Join(err, f.Close())
 	case tar.TypeSymlink:
-		if target := path.Join(path.Dir(h.Name), h.Linkname); h.Linkname == "" || path.IsAbs(h.Linkname) || target != "." && !localPath(target) {
-			return fmt.Errorf("the link to %.200q leads out of the bundle", h.Linkname)
+		if h.Linkname == "" {
+			return errors.New("the link has no target")
 		}
-		return root.Symlink(h.Linkname, h.Name)
+		tree.files[h.Name] = h.Linkname
+		return nil
 	case tar.TypeDir:
+		tree.dirs[h.Name] = true
 		return root.MkdirAll(h.Name, 0o777)
 	}
 	return fmt.Errorf("entries of type %q are not part of a bundle", h.Typeflag)
