@@ -155,7 +155,7 @@ func (a *app) connect(ctx context.Context, name string) (*cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := connect.Fleet{Name: fleet.Name, User: me, TokenFile: fleet.TokenFile, TokenCommand: fleet.TokenCommand, TokenEnv: true}
+	f := connect.Fleet{Name: fleet.Name, User: me, TokenFile: fleet.TokenFile, TokenCommand: fleet.TokenCommand, TokenEnv: os.Getenv("SLURM_JWT") != ""}
 	if fleet.URL != "" {
 		f.URLs = []string{fleet.URL}
 	}

@@ -85,8 +85,8 @@ func (c *lsCmd) Run(a *app) error {
 	var rows []row
 	for _, e := range list {
 		r := row{Experiment: e.Name}
-		if e.Job != nil {
-			r.Description = e.Job.Description
+		if whole, err := l.Experiment(e.Name); err == nil && whole.Job != nil {
+			r.Description = whole.Job.Description
 		}
 		if lock, err := recipes.ReadLock(&e); err != nil {
 			r.Lock = string(recipes.Malformed)

@@ -84,7 +84,8 @@ func Main(args []string, streams *ui.Streams) fault.Code {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	err = kctx.Run(a, kong.BindTo(ctx, (*context.Context)(nil)))
+	kctx.BindTo(ctx, (*context.Context)(nil))
+	err = kctx.Run(a)
 	if cerr := a.close(); err == nil {
 		err = cerr
 	}

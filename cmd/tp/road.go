@@ -134,7 +134,7 @@ func (a *app) walk(ctx context.Context, f jobFlags, s start) (*road, error) {
 	if len(git.Changed) > 0 && !f.AllowDirty {
 		return nil, dirty(git)
 	}
-	access, err := r.store.Fetch(ctx, nil, 0)
+	access, err := r.store.Fetch(ctx, nil, linkTTL)
 	if err != nil {
 		return nil, err
 	}

@@ -13,7 +13,7 @@ write_site() {
 }
 
 site_text() {
-	printf 'run_root = "%s"\n\n[objects]\n' "$SHARED/runs"
+	printf 'default_fleet = "devlab"\nrun_root = "%s"\n\n[objects]\n' "$SHARED/runs"
 	if s3_running; then
 		cat <<-E
 			kind = "s3"
