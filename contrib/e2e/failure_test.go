@@ -26,6 +26,7 @@ const failAt = `date +%s >"$TP_OUT_DIR/failed-at"; `
 
 func TestFailedRoleEndsTheRun(t *testing.T) {
 	each(t, func(w *world) {
+		w.hetTurn()
 		w.experiment("broken", map[string]string{
 			"train":   "sleep 600",
 			"rollout": `if [ "$TP_NODE_RANK" = 1 ]; then ` + failAt + `exit 7; fi; sleep 600`,
@@ -55,6 +56,7 @@ func TestFailedRoleEndsTheRun(t *testing.T) {
 
 func TestFailedDriverEndsTheRun(t *testing.T) {
 	each(t, func(w *world) {
+		w.hetTurn()
 		w.experiment("broken", map[string]string{
 			"train":   failAt + "exit 3",
 			"rollout": `trap 'echo stopped >"$TP_OUT_DIR/stopped"; exit 0' TERM; sleep 600 & wait`,
@@ -89,6 +91,7 @@ func TestServiceMayEndEarly(t *testing.T) {
 
 func TestCancelEndsAllComponents(t *testing.T) {
 	each(t, func(w *world) {
+		w.hetTurn()
 		w.experiment("long", map[string]string{"train": `echo >"$TP_OUT_DIR/up"; sleep 600`, "rollout": "sleep 600"})
 		w.commit()
 		s := w.submit("long", "--profile", "train=h200:1", "--profile", "rollout=h100:1")
@@ -119,6 +122,7 @@ func TestCancelEndsAllComponents(t *testing.T) {
 // a node failure or a preemption.
 func TestRequeueContinuesTheRun(t *testing.T) {
 	each(t, func(w *world) {
+		w.hetTurn()
 		w.experiment("again", map[string]string{
 			"train": `echo "start $TP_RESTART"
 if [ "$TP_RESTART" = 0 ]; then echo >"$TP_OUT_DIR/first"; sleep 600; fi

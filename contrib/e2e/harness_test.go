@@ -17,8 +17,10 @@ import (
 	"os/user"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -135,6 +137,21 @@ func newWorld(t *testing.T, release string) *world {
 	return w
 }
 
+// turns lets one test per release have heterogeneous jobs in the queue. Without
+// SchedulerParameters=bf_hetjob_prio Slurm's backfill plans components in the
+// order of their own priorities, so two such jobs of different shapes can each
+// be given the nodes that the other one needs, and neither starts (seen on
+// 22.05 with one of 1+1 and one of 1+2 nodes).
+var turns sync.Map
+
+// hetTurn waits for the release's turn and keeps it until the test ends.
+func (w *world) hetTurn() {
+	lock, _ := turns.LoadOrStore(w.release, new(sync.Mutex))
+	lock.(*sync.Mutex).Lock()
+	w.Cleanup(lock.(*sync.Mutex).Unlock)
+	w.Cleanup(w.leave)
+}
+
 // edit changes the site file; the pattern must be there.
 func (w *world) edit(pattern, with string) {
 	w.Helper()
@@ -154,11 +171,20 @@ func (w *world) tidy() {
 			w.Logf("job at the end: %s", w.slurm("squeue", "-h", "-t", "all", "-j", id, "-o", "%A %T %r %j").out)
 		}
 	}
-	for _, id := range w.jobs("PD,R,CG,S,RQ,CF") {
-		w.slurm("scancel", id)
-	}
-	w.waitFor(30*time.Second, "the jobs of this test to leave the queue", func() bool { return len(w.jobs("PD,R,S,CF")) == 0 })
+	w.leave()
 	os.RemoveAll(w.dir)
+}
+
+// leave cancels the jobs of this test and waits until they are gone.
+func (w *world) leave() {
+	const alive = "PD,R,CG,S,RQ,CF"
+	w.waitFor(time.Minute, "the jobs of this test to leave the queue", func() bool {
+		ids := w.jobs(alive)
+		if len(ids) > 0 {
+			w.slurm(append([]string{"scancel"}, ids...)...)
+		}
+		return len(ids) == 0
+	})
 }
 
 // jobs are the ids of this test's jobs in the given states, or "all". Slurm
@@ -166,7 +192,7 @@ func (w *world) tidy() {
 func (w *world) jobs(states string) []string {
 	var ids []string
 	for line := range strings.Lines(w.slurm("squeue", "-h", "--me", "-t", states, "-o", "%A %Z").out) {
-		if id, dir, ok := strings.Cut(strings.TrimSpace(line), " "); ok && strings.HasPrefix(dir, w.dir+"/") {
+		if id, dir, ok := strings.Cut(strings.TrimSpace(line), " "); ok && strings.HasPrefix(dir, w.dir+"/") && !slices.Contains(ids, id) {
 			ids = append(ids, id)
 		}
 	}
