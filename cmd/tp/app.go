@@ -184,7 +184,7 @@ func (a *app) queue(cl *cluster) (*run.Queue, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &run.Queue{Client: cl, Ledger: l, User: me, Warn: a.warn, Keeper: &durable.Keeper{Owner: "tp", Memory: filepath.Join(a.conf.StateDir, "leases")}}, nil
+	return &run.Queue{Client: cl, Cluster: cl.choice.Info.Cluster, Ledger: l, User: me, Warn: a.warn, Keeper: &durable.Keeper{Owner: "tp", Memory: filepath.Join(a.conf.StateDir, "leases")}}, nil
 }
 
 // talk says something to the person; stdout is kept for results.
