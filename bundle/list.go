@@ -33,7 +33,7 @@ func list(ctx context.Context, sel *Selection, exclude *excluder) ([]entry, erro
 	for repo, specs := range byRepository(sel.root, sel.dirs) {
 		part, err := gitList(ctx, sel, repo, specs)
 		if errors.Is(err, errNotGit) && repo == "." {
-			sel.Git = false
+			sel.Git, sel.Nested, sel.Deleted = false, nil, nil // whatever was found in repositories inside
 			return walk(ctx, sel, exclude)
 		}
 		if err != nil {
