@@ -132,7 +132,7 @@ func FuzzDecode(f *testing.F) {
 					v.Partitions[i].partition()
 				}
 			case *pingBody:
-				_ = v.down("x", true)
+				_ = v.down("x")
 			case *reservationsBody:
 				for i := range v.Reservations {
 					v.Reservations[i].reservation()
