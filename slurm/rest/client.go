@@ -12,6 +12,7 @@ package rest
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"os"
 	"sync"
 	"time"
@@ -108,8 +109,8 @@ func (c *Client) Info(ctx context.Context) (slurm.Info, error) {
 	if err := c.read(ctx, "ping", "/slurm/%s/ping", &pong); err != nil {
 		return slurm.Info{}, err
 	}
-	if err := pong.down(c.wire.via, c.tokens != nil); err != nil {
-		return slurm.Info{}, err
+	if err := pong.down(c.wire.via); err != nil {
+		return slurm.Info{}, c.whyDown(ctx, err)
 	}
 	var clusters clustersBody
 	accountErr := c.read(ctx, "list clusters", "/slurmdb/%s/clusters", &clusters)
@@ -127,6 +128,16 @@ func (c *Client) Info(ctx context.Context) (slurm.Info, error) {
 	c.info = &info
 	c.mu.Unlock()
 	return info, nil
+}
+
+// whyDown tells a dead controller from a refused token, which look the same in
+// a ping from 24.11 on; any other read says which.
+func (c *Client) whyDown(ctx context.Context, down error) error {
+	var auth *slurm.AuthError
+	if err := c.read(ctx, "ping", "/slurm/%s/reservations", new(reservationsBody)); c.tokens != nil && errors.As(err, &auth) {
+		return auth
+	}
+	return down
 }
 
 func (c *Client) transport() string {

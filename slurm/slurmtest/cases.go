@@ -1,6 +1,7 @@
 package slurmtest
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -218,6 +219,12 @@ func testRefusals(t *testing.T, s suite, c slurm.Client) {
 		refusedWith(t, err, bad.number, bad.words)
 	}
 	r := s.request("bad", "true\n")
+	r.Components[0].GRES = []slurm.GRES{{Name: "nosuch", Count: 1}}
+	var refusal *slurm.Error // 22.05 has no number for it
+	if sub, err := c.Submit(t.Context(), r); sub.ID != 0 || !errors.As(err, &refusal) || !strings.Contains(refusal.Text, "GRES") && !strings.Contains(refusal.Text, "gres") {
+		t.Errorf("an unknown GRES is answered with %+v, %v", sub, err)
+	}
+	r = s.request("bad", "true\n")
 	r.Script = "echo no interpreter line\n"
 	if sub, err := c.Submit(t.Context(), r); err == nil || sub.ID != 0 {
 		t.Errorf("a script without #! is taken: %+v", sub)
