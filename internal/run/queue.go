@@ -111,9 +111,8 @@ func (q *Queue) submit(ctx context.Context, lease *durable.Lease, r *ledger.Run,
 	if err == nil {
 		return q.Ledger.Append(r, ledger.Event{Type: ledger.Submitted, Attempt: n, JobID: sub.ID, JobName: req.Name})
 	}
-	var refused *slurm.Error
-	var auth *slurm.AuthError
-	if errors.As(err, &refused) || errors.As(err, &auth) {
+	var lost *slurm.Unreachable
+	if !errors.As(err, &lost) || lost.NotSent {
 		if e := q.Ledger.Append(r, ledger.Event{Type: ledger.Refused, Attempt: n, Message: err.Error()}); e != nil {
 			return errors.Join(refusal(err), e)
 		}
@@ -137,10 +136,15 @@ func crash(step string) {
 	}
 }
 
+// refusal is a submission that certainly made no job.
 func refusal(err error) error {
 	var auth *slurm.AuthError
-	if errors.As(err, &auth) {
-		return fault.New(fault.Refused, "%w", err).WithHint("scontrol token")
+	var lost *slurm.Unreachable
+	switch {
+	case errors.As(err, &lost):
+		return fault.New(fault.Unreachable, "nothing was submitted: %w", err).WithHint("tp doctor")
+	case errors.As(err, &auth):
+		return fault.New(fault.Refused, "nothing was submitted: %w", err).WithHint("scontrol token")
 	}
 	return fault.New(fault.Refused, "the cluster refused the job: %w", err).WithHint("tp plan shows the request; tp fleet show what there is")
 }
