@@ -38,6 +38,10 @@ type Options struct {
 	// Dialect is remembered from an earlier time, "v0.0.42". It is tried
 	// first; a server that lacks it is asked anew.
 	Dialect string
+	// Known is an earlier Info of this server. While the release is the same,
+	// cluster name and accounting are not asked for again: every question to
+	// slurmdbd costs 90 to 180 ms on 22.05 (5 ms on 26.05).
+	Known slurm.Info
 	// Mine lists the caller's own jobs, by squeue --me: slurmctld over REST
 	// filters by nothing. nil, or a slurm.ErrCannotLookUp from it: look-up by
 	// name relies on accounting.
@@ -105,6 +109,28 @@ func (c *Client) Info(ctx context.Context) (slurm.Info, error) {
 	if known != nil {
 		return *known, nil
 	}
+	info, err := c.Ping(ctx)
+	if err != nil {
+		return slurm.Info{}, err
+	}
+	if k := c.o.Known; k.Cluster != "" && k.Release == info.Release && (info.Cluster == "" || k.Cluster == info.Cluster) {
+		info.Cluster, info.Account = k.Cluster, k.Account
+	} else {
+		var clusters clustersBody
+		info.Account = c.read(ctx, "list clusters", "/slurmdb/%s/clusters", &clusters) == nil
+		if info.Cluster == "" && len(clusters.Clusters) == 1 { // v0.0.38 and .39 do not say it
+			info.Cluster = string(clusters.Clusters[0].Name)
+		}
+	}
+	c.mu.Lock()
+	c.info = &info
+	c.mu.Unlock()
+	return info, nil
+}
+
+// Ping is Info without a question to accounting: Account is false, and Cluster
+// is empty before v0.0.40.
+func (c *Client) Ping(ctx context.Context) (slurm.Info, error) {
 	var pong pingBody
 	if err := c.read(ctx, "ping", "/slurm/%s/ping", &pong); err != nil {
 		return slurm.Info{}, err
@@ -112,22 +138,12 @@ func (c *Client) Info(ctx context.Context) (slurm.Info, error) {
 	if err := pong.down(c.wire.via); err != nil {
 		return slurm.Info{}, c.whyDown(ctx, err)
 	}
-	var clusters clustersBody
-	accountErr := c.read(ctx, "list clusters", "/slurmdb/%s/clusters", &clusters)
-	info := slurm.Info{
+	return slurm.Info{
 		Cluster:   string(pong.Meta.Slurm.Cluster),
 		Release:   string(pong.Meta.Slurm.Release),
 		Dialect:   c.Dialect(),
 		Transport: c.transport(),
-		Account:   accountErr == nil,
-	}
-	if info.Cluster == "" && len(clusters.Clusters) == 1 { // v0.0.38 and .39 do not say it
-		info.Cluster = string(clusters.Clusters[0].Name)
-	}
-	c.mu.Lock()
-	c.info = &info
-	c.mu.Unlock()
-	return info, nil
+	}, nil
 }
 
 // whyDown tells a dead controller from a refused token, which look the same in

@@ -93,6 +93,24 @@ func TestRecordedAnswers(t *testing.T) {
 	}
 }
 
+// Accounting of 22.05 is slow to ask; what is known is not asked again, unless
+// the server was updated since.
+func TestKnownInfoSparesAccounting(t *testing.T) {
+	for release, questions := range map[string]int{"22.05.8": 0, "22.05.7": 1} {
+		server, _ := recorded(t, "testdata/22.05/v0.0.38", nil)
+		h := httptest.NewServer(server)
+		t.Cleanup(h.Close)
+		c := client(t, rest.Options{URL: h.URL, Dialect: "v0.0.38", Known: slurm.Info{Cluster: "lab", Release: release, Account: true}})
+		info, err := c.Info(t.Context())
+		if err != nil || info.Cluster != "lab" || !info.Account {
+			t.Errorf("%+v, %v", info, err)
+		}
+		if n := len(server.Log()) - 1; n != questions {
+			t.Errorf("known %s: %d questions after the ping", release, n)
+		}
+	}
+}
+
 // Every dialect must give the same model of the same cluster.
 func TestDialectsAgree(t *testing.T) {
 	type model struct {

@@ -1,6 +1,7 @@
 package slurmtest
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"strings"
@@ -189,7 +190,7 @@ func testHeld(t *testing.T, s suite, c slurm.Client) {
 	if err != nil || sub.ID == 0 {
 		t.Fatalf("%+v, %v", sub, err)
 	}
-	t.Cleanup(func() { _ = c.Cancel(t.Context(), sub.ID) })
+	t.Cleanup(func() { _ = c.Cancel(context.WithoutCancel(t.Context()), sub.ID) })
 	if !slices.ContainsFunc(sub.Warnings, func(w string) bool { return strings.Contains(w, "held") }) {
 		t.Errorf("no warning says that the job is held: %q", sub.Warnings)
 	}
