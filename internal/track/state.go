@@ -85,7 +85,7 @@ func FromJobs(jobs []slurm.Job) Seen {
 
 func reason(j slurm.Job) string {
 	switch j.State {
-	case slurm.Completed:
+	case slurm.Completed, slurm.Cancelled: // a cancelled job keeps the reason for which it once waited
 		return ""
 	case slurm.NodeFail, slurm.BootFail, slurm.OutOfMemory, slurm.Deadline:
 		return string(j.State)
