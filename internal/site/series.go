@@ -33,12 +33,9 @@ func (s Series) Has(n slurm.Node) bool {
 		return false
 	}
 	if s.GRES == "" {
-		// A series without devices is told from GPU nodes by its partitions or
-		// feature; without either it means the nodes that have no device.
-		if s.Feature == "" && len(s.Partitions) == 0 {
-			return !slices.ContainsFunc(n.GRES, isDevice)
-		}
-		return s.sharesPartition(n)
+		// Partitions often hold nodes of several kinds: a series without devices
+		// means those without, unless a feature names others.
+		return s.sharesPartition(n) && (s.Feature != "" || !slices.ContainsFunc(n.GRES, isDevice))
 	}
 	name, typ, _ := strings.Cut(s.GRES, ":")
 	return slurm.Count(n.GRES, name, typ) > 0 && s.sharesPartition(n)
