@@ -31,8 +31,7 @@ unset SLURM_EXPORT_ENV
 export PATH=/usr/local/bin:/usr/bin:/bin
 export HOME=/home/alice
 export USER=alice
-export REWARDS='{"a": 1, "b": "it'\''s"},
-$(id) `id` \ 训练'
+export REWARDS=$'{"a": 1, "b": "it\'s"},\n$(id) `id` \\ 训练'
 umask 077
 
 set -euo pipefail
