@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -80,6 +82,7 @@ func Main(args []string, streams *ui.Streams) fault.Code {
 		return exited
 	}
 	if err != nil {
+		c.JSON = c.JSON || wantsJSON(args) // kong has not set it when the line cannot be read
 		return a.report(usage(err))
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -107,6 +110,13 @@ func parse(parser *kong.Kong, args []string) (kctx *kong.Context, err error) {
 		}
 	}()
 	return parser.Parse(args)
+}
+
+func wantsJSON(args []string) bool {
+	if end := slices.Index(args, "--"); end >= 0 {
+		args = args[:end]
+	}
+	return slices.Contains(args, "--json")
 }
 
 func usage(err error) error {
@@ -145,8 +155,11 @@ func (a *app) report(err error) fault.Code {
 	return code
 }
 
-// printJSON writes the command's one document.
+// printJSON writes the command's one document. An empty list is [], not null.
 func (a *app) printJSON(v any) error {
+	if list := reflect.ValueOf(v); list.Kind() == reflect.Slice && list.IsNil() {
+		v = []any{}
+	}
 	enc := json.NewEncoder(a.Out)
 	enc.SetIndent("", "  ")
 	enc.SetEscapeHTML(false)
