@@ -27,7 +27,7 @@ type jobFlags struct {
 	EnvFile     []string `sep:"none" placeholder:"FILE" help:"Lines NAME=VALUE (repeat)."`
 	Name        string   `help:"Name shown instead of the experiment's."`
 	Project     string   `short:"p" help:"Group of runs instead of the lab's name."`
-	Image       string   `help:"Container image."`
+	Image       string   `help:"Container image; this version runs on the node itself and refuses it."`
 	Time        []string `sep:"none" placeholder:"[ROLE=]TIME" help:"Time limit: 4h, 90m, 1-12:00:00."`
 	CPUsPerNode []string `name:"cpus-per-node" sep:"none" placeholder:"[ROLE=]N" help:"CPUs on each node."`
 	Mem         []string `sep:"none" placeholder:"[ROLE=]SIZE" help:"Memory on each node: 200G; 0 is the whole node."`
