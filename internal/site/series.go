@@ -35,7 +35,9 @@ func (s Series) Has(n slurm.Node) bool {
 	if s.GRES == "" {
 		// A series without devices is told from GPU nodes by its partitions or
 		// feature; without either it means the nodes that have no device.
-		if s.Feature == "" && len(s.Partitions) == 0 {
+		// What was measured from the cluster is those by definition: they may
+		// share a partition with GPU nodes.
+		if s.Feature == "" && len(s.Partitions) == 0 || s.Origin == measuredHere {
 			return !slices.ContainsFunc(n.GRES, isDevice)
 		}
 		return s.sharesPartition(n)
