@@ -123,7 +123,14 @@ func usage(err error) error {
 	hint := "tp --help"
 	var p *kong.ParseError
 	if errors.As(err, &p) && p.Context != nil && p.Context.Command() != "" {
-		hint = "tp " + strings.Fields(p.Context.Command())[0] + " --help"
+		hint = "tp"
+		for _, word := range strings.Fields(p.Context.Command()) {
+			if strings.HasPrefix(word, "<") {
+				break
+			}
+			hint += " " + word
+		}
+		hint += " --help"
 	}
 	return fault.New(fault.Usage, "%w", err).WithHint("%s", hint)
 }
@@ -136,7 +143,7 @@ func (a *app) report(err error) fault.Code {
 	code := fault.CodeOf(err)
 	var f *fault.Error
 	errors.As(err, &f)
-	if a.cli.JSON {
+	if a.cli.JSON && !a.printed {
 		doc := struct {
 			Error string `json:"error"`
 			Gate  string `json:"gate,omitempty"`
@@ -156,10 +163,12 @@ func (a *app) report(err error) fault.Code {
 }
 
 // printJSON writes the command's one document. An empty list is [], not null.
+// An error after it is told by stderr and exit code.
 func (a *app) printJSON(v any) error {
 	if list := reflect.ValueOf(v); list.Kind() == reflect.Slice && list.IsNil() {
 		v = []any{}
 	}
+	a.printed = true
 	enc := json.NewEncoder(a.Out)
 	enc.SetIndent("", "  ")
 	enc.SetEscapeHTML(false)

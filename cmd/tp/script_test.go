@@ -31,7 +31,8 @@ func TestMain(m *testing.M) { testscript.Main(m, map[string]func(){"tp": main}) 
 // recorded slurmrestd. Commands beside testscript's own:
 //
 //	exits N CMD…         CMD ends with this exit code
-//	norm stdout FILE     stdout (or stderr, or a file) without what differs from run to run
+//	norm stdout FILE     stdout (or stderr, or a file) without what differs from run to run;
+//	                     -s: also with at most two blanks on end
 //	commit [TEXT]        commits everything in the lab
 //	state RUN STATE [REASON [EXIT]]  the job of a run changes
 //	submits N            so many requests to submit have come
@@ -82,7 +83,7 @@ func setup(env *testscript.Env) error {
 			return err
 		}
 	}
-	for _, name := range []string{"git", "bash", "sh", "cat", "ls", "chmod", "ln", "sleep"} {
+	for _, name := range []string{"git", "bash", "sh", "cat", "chmod", "ln", "ls", "mkdir", "rm"} {
 		if path, err := exec.LookPath(name); err == nil {
 			if err := os.Symlink(path, filepath.Join(tools, name)); err != nil {
 				return err
@@ -135,7 +136,9 @@ var differing = []struct {
 }{
 	{regexp.MustCompile(`run-[0-9a-f]{12}`), "run-XXXXXXXXXXXX"},
 	{regexp.MustCompile(`\b[0-9a-f]{64}\b`), "DIGEST64"},
-	{regexp.MustCompile(`(plan|--plan|main|master|commit) [0-9a-f]{12}\b`), "$1 DIGEST12"},
+	{regexp.MustCompile(`(plan|--plan|commit) [0-9a-f]{12}\b`), "$1 DIGEST12"},
+	{regexp.MustCompile(`(main|master) [0-9a-f]{12}\b`), "BRANCH DIGEST12"},
+	{regexp.MustCompile(`\b\ds\b`), "Ns"},
 	{regexp.MustCompile(`\d{4}-\d\d-\d\dT[0-9:.]+(Z|[+-]\d\d:\d\d)`), "TIME"},
 	{regexp.MustCompile(`\d{4}-\d\d-\d\d \d\d:\d\d(:\d\d)?`), "TIME"},
 	{regexp.MustCompile(`\d\d:\d\d:\d\d \(in \d+m\)`), "TIME (in 30m)"},
@@ -148,8 +151,12 @@ var differing = []struct {
 }
 
 func norm(ts *testscript.TestScript, neg bool, args []string) {
+	squeeze := len(args) == 3 && args[0] == "-s"
+	if squeeze {
+		args = args[1:]
+	}
 	if neg || len(args) != 2 {
-		ts.Fatalf("usage: norm stdout|stderr|FILE FILE")
+		ts.Fatalf("usage: norm [-s] stdout|stderr|FILE FILE")
 	}
 	text := ts.ReadFile(args[0])
 	text = strings.ReplaceAll(text, ts.Getenv("RESTD"), "$RESTD")
@@ -157,6 +164,9 @@ func norm(ts *testscript.TestScript, neg bool, args []string) {
 	text = strings.ReplaceAll(text, "/runs/"+ts.Getenv("USER")+"/", "/runs/$USER/")
 	for _, d := range differing {
 		text = d.re.ReplaceAllString(text, d.to)
+	}
+	if squeeze { // columns are as wide as this machine's paths
+		text = regexp.MustCompile(`  +`).ReplaceAllString(text, "  ")
 	}
 	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(text), 0o644))
 }
