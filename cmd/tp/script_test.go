@@ -75,35 +75,41 @@ func setup(env *testscript.Env) error {
 	env.Defer(func() { stop(); os.RemoveAll(sock) })
 	env.Values[daemonKey{}] = d
 
+	env.Vars, err = isolated(env.WorkDir, u.Username, url)
+	return err
+}
+
+// isolated makes a home, a site file and a directory of tools in work, and
+// gives the environment that knows nothing else of this machine.
+func isolated(work, username, url string) ([]string, error) {
 	own, _, _ := strings.Cut(os.Getenv("PATH"), string(os.PathListSeparator)) // where tp is
-	tools := filepath.Join(env.WorkDir, ".tools")
-	home := filepath.Join(env.WorkDir, ".home")
-	for _, dir := range []string{tools, home, filepath.Join(env.WorkDir, ".tmp")} {
+	tools := filepath.Join(work, ".tools")
+	home := filepath.Join(work, ".home")
+	for _, dir := range []string{tools, home, filepath.Join(work, ".tmp")} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	for _, name := range []string{"git", "bash", "sh", "cat", "chmod", "ln", "ls", "mkdir", "rm"} {
 		if path, err := exec.LookPath(name); err == nil {
 			if err := os.Symlink(path, filepath.Join(tools, name)); err != nil {
-				return err
+				return nil, err
 			}
 		}
 	}
 	site := fmt.Sprintf("run_root = %q\ndefault_fleet = \"lab\"\n\n[fleets.lab]\nurl = %q\n", filepath.Join(home, "runs"), url)
-	sitePath := filepath.Join(env.WorkDir, ".site.toml")
+	sitePath := filepath.Join(work, ".site.toml")
 	if err := os.WriteFile(sitePath, []byte(site), 0o600); err != nil {
-		return err
+		return nil, err
 	}
-	env.Vars = []string{
-		"WORK=" + env.WorkDir, "HOME=" + home, "PATH=" + own + string(os.PathListSeparator) + tools, "TMPDIR=" + filepath.Join(env.WorkDir, ".tmp"),
-		"TZ=UTC", "LANG=C.UTF-8", "TERM=dumb", "USER=" + u.Username, "LOGNAME=" + u.Username, "SHELL=/bin/bash",
+	return []string{
+		"WORK=" + work, "HOME=" + home, "PATH=" + own + string(os.PathListSeparator) + tools, "TMPDIR=" + filepath.Join(work, ".tmp"),
+		"TZ=UTC", "LANG=C.UTF-8", "TERM=dumb", "USER=" + username, "LOGNAME=" + username, "SHELL=/bin/bash",
 		"TP_SITE=" + sitePath, "SITE=" + sitePath, "RESTD=" + url, "$=$", "/=/", ":=:", "exe=",
 		"GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1",
 		"GIT_AUTHOR_NAME=ann", "GIT_AUTHOR_EMAIL=ann@example.org", "GIT_COMMITTER_NAME=ann", "GIT_COMMITTER_EMAIL=ann@example.org",
 		"GIT_AUTHOR_DATE=2026-01-02T03:04:05Z", "GIT_COMMITTER_DATE=2026-01-02T03:04:05Z",
-	}
-	return nil
+	}, nil
 }
 
 func daemon(ts *testscript.TestScript) *slurmtest.Restd {
