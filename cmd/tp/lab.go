@@ -168,7 +168,7 @@ func (c *validateCmd) Run(ctx context.Context, a *app) error {
 	if a.cli.JSON {
 		return a.printJSON(map[string]any{"experiment": s.Experiment, "valid": true, "warnings": how.Warnings, "spec": s})
 	}
-	fmt.Fprintf(a.Out, "%s is valid: %s %s, roles %s, %d files\n", ui.Clean(s.Experiment), s.Recipe.Name, s.Recipe.Version, roleNames(s.Roles), len(man.Files))
+	fmt.Fprintf(a.Out, "%s is valid: %s %s, roles %s, %d files\n", ui.Clean(s.Experiment), s.Recipe.Name, ui.Clean(s.Recipe.Version), roleNames(s.Roles), len(man.Files))
 	return nil
 }
 
