@@ -57,18 +57,7 @@ func main() { os.Exit(int(Main(os.Args[1:], ui.Standard()))) }
 func Main(args []string, streams *ui.Streams) fault.Code {
 	var c cli
 	exited := fault.Code(-1)
-	parser, err := kong.New(&c,
-		kong.Name("tp"),
-		kong.Description("From a git tree to a running Slurm job: a GPU pool per role, shown before it runs, queued once."),
-		kong.Vars{"version": "tp " + version.Version},
-		kong.Writers(streams.Out, streams.Err),
-		kong.Exit(func(code int) { exited = fault.Code(code); panic(exitNow{}) }),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true}),
-		kong.ExplicitGroups([]kong.Group{{Key: "run", Title: "Runs"}, {Key: "lab", Title: "Lab"}, {Key: "site", Title: "Site"}}),
-	)
-	if err != nil {
-		panic(err) // the struct above is wrong
-	}
+	parser := newParser(&c, streams, func(code int) { exited = fault.Code(code); panic(exitNow{}) })
 	if len(args) == 0 {
 		args = []string{"--help"}
 	}
@@ -96,6 +85,23 @@ func Main(args []string, streams *ui.Streams) fault.Code {
 		err = fault.New(fault.Interrupted, "interrupted")
 	}
 	return a.report(err)
+}
+
+// newParser is the command line; docs/reference.md is written from it.
+func newParser(c *cli, streams *ui.Streams, exit func(int)) *kong.Kong {
+	parser, err := kong.New(c,
+		kong.Name("tp"),
+		kong.Description("From a git tree to a running Slurm job: a GPU pool per role, shown before it runs, queued once."),
+		kong.Vars{"version": "tp " + version.Version},
+		kong.Writers(streams.Out, streams.Err),
+		kong.Exit(exit),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true}),
+		kong.ExplicitGroups([]kong.Group{{Key: "run", Title: "Runs"}, {Key: "lab", Title: "Lab"}, {Key: "site", Title: "Site"}}),
+	)
+	if err != nil {
+		panic(err) // the struct above is wrong
+	}
+	return parser
 }
 
 type exitNow struct{}
