@@ -20,7 +20,7 @@ import (
 // Plan writes the preview: what will run, where, and what the gates say.
 func Plan(w io.Writer, p *plan.Plan, now time.Time) {
 	f, o := p.Fixed, p.Observed
-	fmt.Fprintf(w, "%s · %s %s · plan %s\n", ui.Clean(f.Spec.Name), f.Spec.Recipe.Name, f.Spec.Recipe.Version, p.Short())
+	fmt.Fprintf(w, "%s · %s %s · plan %s\n", ui.Clean(f.Spec.Name), ui.Clean(f.Spec.Recipe.Name), ui.Clean(f.Spec.Recipe.Version), p.Short())
 	line := func(key, format string, args ...any) {
 		fmt.Fprintf(w, "  %-9s %s\n", key, ui.Clean(fmt.Sprintf(format, args...)))
 	}
@@ -47,8 +47,12 @@ func Plan(w io.Writer, p *plan.Plan, now time.Time) {
 	for _, text := range o.Warnings {
 		fmt.Fprintf(w, "  warning: %s\n", ui.Clean(text))
 	}
-	left := p.Expires.Sub(now).Round(time.Minute)
-	fmt.Fprintf(w, "\n  digest %s, expires %s (in %s)\n", p.Digest, p.Expires.Local().Format("15:04:05"), short(left))
+	until := p.Expires.Local().Format("15:04:05")
+	if left := p.Expires.Sub(now); left > 0 {
+		fmt.Fprintf(w, "\n  digest %s, expires %s (in %s)\n", p.Digest, until, short(left.Round(time.Minute)))
+	} else {
+		fmt.Fprintf(w, "\n  digest %s, expired at %s\n", p.Digest, until)
+	}
 }
 
 // Fleet names cluster, release and transport.
