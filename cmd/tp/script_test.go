@@ -39,6 +39,7 @@ func TestMain(m *testing.M) { testscript.Main(m, map[string]func(){"tp": main}) 
 //	queued N             so many components are in the queue
 //	refuse [TEXT]        the cluster refuses submissions; without a text no longer
 //	silence on|off       the cluster queues jobs and hangs up
+//	sbatch NAME          somebody queues a job of this name by hand
 //	save NAME REGEXP     sets $NAME to the first group found in stdout
 func TestScripts(t *testing.T) {
 	for _, tool := range []string{"git", "bash"} {
@@ -50,7 +51,7 @@ func TestScripts(t *testing.T) {
 		Dir: "testdata", UpdateScripts: *update, RequireExplicitExec: false, RequireUniqueNames: true, Setup: setup,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "norm": norm, "commit": commit, "state": setState, "submits": submits, "queued": queued,
-			"refuse": refuse, "silence": silence, "save": save,
+			"refuse": refuse, "silence": silence, "save": save, "sbatch": sbatch,
 		},
 	})
 }
@@ -224,6 +225,8 @@ func refuse(ts *testscript.TestScript, neg bool, args []string) {
 func silence(ts *testscript.TestScript, neg bool, args []string) {
 	daemon(ts).Silence(len(args) == 1 && args[0] == "on")
 }
+
+func sbatch(ts *testscript.TestScript, neg bool, args []string) { daemon(ts).Queue(args[0]) }
 
 func save(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
