@@ -11,8 +11,8 @@
 // # Segments
 //
 // The sorted files are cut where a hash of the path says so, into segments of
-// about 512 KiB; a file of 1 MiB or more has its own. An added, removed or
-// edited file therefore changes one segment, rarely two. The key of a segment
+// about 384 KiB; a file of 1 MiB or more has its own. An added, removed or
+// edited file therefore changes one segment, rarely two or three. The key of a segment
 // is a hash over the path, mode, size and digest of its files: known without
 // reading or compressing any. A segment is a piece of a tar archive in one zstd
 // frame; frames concatenate, and a fixed last object ends the archive.

@@ -20,13 +20,20 @@ const credentialHint = "list them in .gitignore (git rm --cached if they are tra
 // credentialName says whether a file of this path looks like a credential.
 func credentialName(p string) bool {
 	base := strings.ToLower(path.Base(p))
-	for _, glob := range credentialNames {
-		if globMatch(glob, base) {
+	for i := range credentialGlobs {
+		if credentialGlobs[i].match(base) {
 			return true
 		}
 	}
 	return false
 }
+
+var credentialGlobs = func() (globs []glob) {
+	for _, name := range credentialNames {
+		globs = append(globs, newGlob(name))
+	}
+	return globs
+}()
 
 // scanVersion changes with the rules below, which makes caches of older ones
 // worthless.

@@ -26,7 +26,7 @@ type excluder struct {
 
 type pattern struct {
 	text     string
-	parts    []string
+	parts    []glob
 	dirOnly  bool
 	anchored bool
 }
@@ -40,13 +40,13 @@ func newExcluder(own []string) (*excluder, error) {
 		p := pattern{text: text}
 		text, p.dirOnly = strings.CutSuffix(text, "/")
 		text, p.anchored = strings.CutPrefix(text, "/")
-		p.parts = strings.Split(text, "/")
-		p.anchored = p.anchored || len(p.parts) > 1
-		for _, part := range p.parts {
+		for part := range strings.SplitSeq(text, "/") {
 			if _, err := path.Match(part, ""); err != nil || part == "" || part[0] == '!' || part == "." || part == ".." {
 				return nil, fault.New(fault.Usage, "exclude pattern %q: want a name, a path or a glob without negation", p.text)
 			}
+			p.parts = append(p.parts, newGlob(part))
 		}
+		p.anchored = p.anchored || len(p.parts) > 1
 		x.patterns = append(x.patterns, p)
 	}
 	return x, nil
@@ -79,7 +79,7 @@ func (x *excluder) match(p string, isDir bool) verdict {
 		if pat.dirOnly && !isDir {
 			continue
 		}
-		if !pat.anchored && globMatch(pat.parts[0], base) || pat.anchored && matchParts(pat.parts, strings.Split(p, "/")) {
+		if !pat.anchored && pat.parts[0].match(base) || pat.anchored && matchParts(pat.parts, strings.Split(p, "/")) {
 			if isDir {
 				p += "/"
 			}
@@ -89,21 +89,51 @@ func (x *excluder) match(p string, isDir bool) verdict {
 	return verdict{}
 }
 
-// globMatch is path.Match with a shortcut for plain names and *.ext.
-func globMatch(glob, name string) bool {
-	if !strings.ContainsAny(glob, `*?[\`) {
-		return glob == name
+// glob is a pattern for one name. Nearly all are a plain name or have one * at
+// an end, and they are asked about every file: those kinds are told beforehand.
+type glob struct {
+	text string // what is compared, without the * of prefix and suffix
+	kind globKind
+}
+
+type globKind int
+
+const (
+	globName globKind = iota
+	globPrefix
+	globSuffix
+	globAny
+)
+
+func newGlob(text string) glob {
+	const special = `*?[\`
+	switch {
+	case !strings.ContainsAny(text, special):
+		return glob{text, globName}
+	case text[0] == '*' && !strings.ContainsAny(text[1:], special):
+		return glob{text[1:], globSuffix}
+	case !strings.ContainsAny(text[:len(text)-1], special) && text[len(text)-1] == '*':
+		return glob{text[:len(text)-1], globPrefix}
 	}
-	if rest := glob[1:]; glob[0] == '*' && !strings.ContainsAny(rest, `*?[\`) {
-		return strings.HasSuffix(name, rest)
+	return glob{text, globAny}
+}
+
+func (g *glob) match(name string) bool {
+	switch g.kind {
+	case globName:
+		return name == g.text
+	case globPrefix:
+		return strings.HasPrefix(name, g.text)
+	case globSuffix:
+		return strings.HasSuffix(name, g.text)
 	}
-	ok, _ := path.Match(glob, name)
+	ok, _ := path.Match(g.text, name)
 	return ok
 }
 
-func matchParts(parts, names []string) bool {
+func matchParts(parts []glob, names []string) bool {
 	for len(parts) > 0 {
-		if parts[0] == "**" {
+		if parts[0].text == "*" && parts[0].kind == globSuffix { // "**"
 			for i := range len(names) + 1 {
 				if matchParts(parts[1:], names[i:]) {
 					return true
@@ -111,7 +141,7 @@ func matchParts(parts, names []string) bool {
 			}
 			return false
 		}
-		if len(names) == 0 || !globMatch(parts[0], names[0]) {
+		if len(names) == 0 || !parts[0].match(names[0]) {
 			return false
 		}
 		parts, names = parts[1:], names[1:]

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -34,7 +33,7 @@ func list(ctx context.Context, sel *Selection, exclude *excluder) ([]entry, erro
 	for repo, specs := range byRepository(sel.root, sel.dirs) {
 		part, err := gitList(ctx, sel, repo, specs)
 		if errors.Is(err, errNotGit) && repo == "." {
-			sel.Git = false
+			sel.Git, sel.Nested, sel.Deleted = false, nil, nil // whatever was found in repositories inside
 			return walk(ctx, sel, exclude)
 		}
 		if err != nil {
@@ -90,13 +89,12 @@ func gitList(ctx context.Context, sel *Selection, repo string, specs []string) (
 		sel.Nested = append(sel.Nested, repo)
 	}
 	found := make([]entry, 0, bytes.Count(out, []byte{0}))
-	for len(out) > 0 {
-		end := bytes.IndexByte(out, 0)
-		if end < 2 {
+	for rest := string(out); rest != ""; {
+		var line string
+		line, rest, _ = strings.Cut(rest, "\x00")
+		if len(line) < 3 {
 			return nil, fault.New(fault.Internal, "git ls-files: cannot read its output in %s", repo)
 		}
-		line := string(out[:end])
-		out = out[end+1:]
 		tag, name, mode := line[0], line[2:], ""
 		if tag != tagOther { // "H 100644 <object> <stage>\t<path>"
 			var ok bool
@@ -107,7 +105,9 @@ func gitList(ctx context.Context, sel *Selection, repo string, specs []string) (
 			mode, _, _ = strings.Cut(facts, " ")
 		}
 		nested := mode == "160000" || strings.HasSuffix(name, "/")
-		name = path.Join(repo, strings.TrimSuffix(name, "/"))
+		if name = strings.TrimSuffix(name, "/"); repo != "." {
+			name = repo + "/" + name
+		}
 		if !localPath(name) {
 			return nil, fault.New(fault.Internal, "git ls-files: %q leads out of %s", name, repo)
 		}

@@ -120,8 +120,8 @@ func (k *known) missing(ctx context.Context, man *Manifest, st store.Store) ([]i
 
 // uploadWidth is how many segments are under way: every CPU has one to
 // compress while others wait for the network or the disk. A packer holds up to
-// 32 MiB, so 8 keep the whole below 256.
-func uploadWidth() int { return min(runtime.GOMAXPROCS(0)+2, 8) }
+// 32 MiB, so the whole stays below 384.
+func uploadWidth() int { return min(runtime.GOMAXPROCS(0)+4, 12) }
 
 // upload returns what it stored, also beside an error.
 func upload(ctx context.Context, man *Manifest, root string, st store.Store, missing []int, progress func(done, total int64)) ([]Stored, error) {

@@ -90,6 +90,12 @@ func TestSelectOutsideOfGit(t *testing.T) {
 	if got := paths(sel.Files); got != "a.py d/b.py" || sel.Git || len(sel.Skipped) != 1 {
 		t.Errorf("%s %+v", got, sel)
 	}
+	run(t, filepath.Join(root, "d"), "git", "init", "-q")
+	for range 10 { // repositories are visited in any order
+		if sel := selectAll(t, root, "a.py", "d"); sel.Git || len(sel.Nested) > 0 || paths(sel.Files) != "a.py d/b.py" {
+			t.Errorf("%+v", sel)
+		}
+	}
 }
 
 // P89: names that other packers ship with old content, or break on.

@@ -26,15 +26,15 @@ func (Capacity) Check(s Subject) []Verdict {
 	if len(out) > 0 {
 		return out
 	}
-	if v, short := together(s, "capacity.neverFits", Block, "nodes that could ever run it", func(n slurm.Node, p spec.Pool) bool { return shaped(n, p) }); short {
+	if v, short := together(s, "capacity.neverFits", Block, "could ever run it", func(n slurm.Node, p spec.Pool) bool { return shaped(n, p) }); short {
 		v.Remedy = neverFitsRemedy(s, v.Pool)
 		return []Verdict{v}
 	}
-	if v, short := together(s, "capacity.down", Wait, "usable nodes", func(n slurm.Node, p spec.Pool) bool { return shaped(n, p) && n.Usable() }); short {
+	if v, short := together(s, "capacity.down", Wait, "usable", func(n slurm.Node, p spec.Pool) bool { return shaped(n, p) && n.Usable() }); short {
 		v.Remedy = "tp fleet show"
 		return []Verdict{v}
 	}
-	if v, short := together(s, "capacity.busy", Wait, "free nodes now", free); short {
+	if v, short := together(s, "capacity.busy", Wait, "free now", free); short {
 		v.Remedy = "it starts when nodes become free"
 		return []Verdict{v}
 	}
@@ -131,7 +131,7 @@ func together(s Subject, code string, level Level, what string, suits func(slurm
 		plural = ""
 	}
 	return Verdict{Gate: "capacity", Code: code, Level: level, Pool: strings.Join(names, ","),
-		Asked: fmt.Sprintf("%d node%s (%s)", need, plural, strings.Join(asked, " + ")), Found: fmt.Sprintf("%d %s", found, what)}, true
+		Asked: fmt.Sprintf("%d node%s (%s)", need, plural, strings.Join(asked, " + ")), Found: fmt.Sprintf("only %d %s", found, what)}, true
 }
 
 func neverFitsRemedy(s Subject, pools string) string {

@@ -55,16 +55,16 @@ func TestVerdicts(t *testing.T) {
 			(*p)[0].QOS = "low"
 		}, "admission.qos", Block, "denied QOS: low"},
 		{"too many GPUs", func(_ *slurm.Snapshot, p *[]spec.Pool) { (*p)[0].GPUsPerNode = 9 }, "capacity.neverFits", Block, "at most 8"},
-		{"too many nodes", func(_ *slurm.Snapshot, p *[]spec.Pool) { (*p)[0].Nodes = 3 }, "capacity.neverFits", Block, "2 nodes that could ever run it"},
+		{"too many nodes", func(_ *slurm.Snapshot, p *[]spec.Pool) { (*p)[0].Nodes = 3 }, "capacity.neverFits", Block, "only 2 could ever run it"},
 		{"too long", func(_ *slurm.Snapshot, p *[]spec.Pool) { (*p)[0].TimeMinutes = 601 }, "capacity.neverFits", Block, "0-10:00:00"},
 		{"unlimited", func(_ *slurm.Snapshot, p *[]spec.Pool) { (*p)[0].TimeMinutes = -1 }, "capacity.neverFits", Block, "UNLIMITED"},
 		{"too much memory", func(_ *slurm.Snapshot, p *[]spec.Pool) { (*p)[0].MemoryMiB = 1000001 }, "capacity.neverFits", Block, "1000000M"},
 		{"pools need distinct nodes", func(_ *slurm.Snapshot, p *[]spec.Pool) { *p = append(*p, pool("h200", 2, 1)) }, "capacity.neverFits", Block, "3 nodes (1 × h200:8 + 2 × h200:1)"},
-		{"one node is down", func(s *slurm.Snapshot, p *[]spec.Pool) { s.Nodes[0].State = "DOWN"; (*p)[0].Nodes = 2 }, "capacity.down", Wait, "1 usable nodes"},
+		{"one node is down", func(s *slurm.Snapshot, p *[]spec.Pool) { s.Nodes[0].State = "DOWN"; (*p)[0].Nodes = 2 }, "capacity.down", Wait, "only 1 usable"},
 		{"busy", func(s *slurm.Snapshot, p *[]spec.Pool) {
 			s.Nodes[0].GRESUsed = []slurm.GRES{{Name: "gpu", Type: "h200", Count: 1}}
 			(*p)[0].Nodes = 2
-		}, "capacity.busy", Wait, "1 free nodes now"},
+		}, "capacity.busy", Wait, "only 1 free now"},
 		{"series offline", func(s *slurm.Snapshot, _ *[]spec.Pool) {
 			s.Nodes[0].Flags, s.Nodes[0].Reason = []string{"DRAIN"}, "bad fan"
 			s.Nodes[1].State = "DOWN"

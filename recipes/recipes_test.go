@@ -105,7 +105,7 @@ func lint(t *testing.T, name, text string) {
 func run(t *testing.T, e *lab.Experiment, body string, env ...string) []string {
 	t.Helper()
 	bin := t.TempDir()
-	fake := "#!/bin/sh\nprintf '%s\\0' \"$@\"\n"
+	fake := "#!/bin/sh\n[ \"$1\" != -c ] || exit 1 # asked for its versions: not the old torch\nprintf '%s\\0' \"$@\"\n"
 	if err := os.WriteFile(filepath.Join(bin, "python3"), []byte(fake), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -126,19 +126,19 @@ func TestTorchrunCommandLine(t *testing.T) {
 	l, e := newLab(t, "pytorch/ddp", `a b'$x "實驗"🙂\`, map[string]string{"config.yaml": "lr: 1.0\nname: x\n"})
 	s, _ := compose(t, l, e, Options{Set: []string{"lr=1e-5", `name=it's "$HOME" \ 實驗` + "\n"}})
 	got := run(t, e, s.Roles[0].Body, "TP_GPUS_PER_NODE=8")
-	want := []string{"-m", "torch.distributed.run", "--nnodes=2", "--nproc-per-node=8", "--rdzv-id=run-0123456789ab-0", "--rdzv-backend=c10d",
-		"--rdzv-endpoint=n1:29500", "train.py", "--config", "config.yaml", "--output-dir", "/o u't", "--overrides-json",
+	want := []string{"-m", "torch.distributed.run", "--nnodes=2", "--nproc_per_node=8", "--rdzv_id=run-0123456789ab-0", "--rdzv_backend=c10d",
+		"--rdzv_endpoint=n1:29500", "train.py", "--config", "config.yaml", "--output-dir", "/o u't", "--overrides-json",
 		`{"lr": 1e-5, "name": "it's \"$HOME\" \\ 實驗\n"}`}
 	if strings.Join(got, "\x00") != strings.Join(want, "\x00") {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
-	for env, want := range map[string]string{"TP_GPUS_PER_NODE=0": "--nproc-per-node=1", "X=y": "--nproc-per-node=1"} {
+	for env, want := range map[string]string{"TP_GPUS_PER_NODE=0": "--nproc_per_node=1", "X=y": "--nproc_per_node=1"} {
 		if got := run(t, e, s.Roles[0].Body, env); got[3] != want {
 			t.Errorf("%s: %s", env, got[3])
 		}
 	}
 	s, _ = compose(t, l, e, Options{Set: []string{"procs_per_node=3"}})
-	if got := run(t, e, s.Roles[0].Body, "TP_GPUS_PER_NODE=8"); got[3] != "--nproc-per-node=3" || got[len(got)-1] != "{}" {
+	if got := run(t, e, s.Roles[0].Body, "TP_GPUS_PER_NODE=8"); got[3] != "--nproc_per_node=3" || got[len(got)-1] != "{}" {
 		t.Errorf("procs_per_node: %q", got)
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/user"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/tuneplane/tp/bundle/store"
@@ -138,6 +137,7 @@ type cluster struct {
 	slurm.Client
 	fleet  site.Fleet
 	choice connect.Choice
+	info   slurm.Info
 }
 
 // connect reaches the fleet that --fleet or the site file names.
@@ -161,19 +161,23 @@ func (a *app) connect(ctx context.Context, name string) (*cluster, error) {
 	if fleet.URL != "" {
 		f.URLs = []string{fleet.URL}
 	}
-	hint := filepath.Join(c.StateDir, "dialect-"+ledger.Slug(fleet.Name))
-	remembered, _ := durable.Read(hint, 64)
+	memory := a.known(fleet)
+	info := memory.load()
 	client, choice, err := connect.Open(ctx, f, connect.Options{
 		Timeout: fleet.Timeout, EnvURL: os.Getenv("TP_SLURMREST_URL"), JWT: os.Getenv("SLURM_JWT"),
-		DialectHint: strings.TrimSpace(string(remembered)),
+		DialectHint: info.Dialect, Known: info,
 	})
 	if err != nil {
 		return nil, fault.New(fault.Unreachable, "%w", err).WithHint("tp doctor")
 	}
-	if choice.Dialect != strings.TrimSpace(string(remembered)) && os.MkdirAll(c.StateDir, 0o700) == nil {
-		durable.WriteFile(hint, []byte(choice.Dialect+"\n"), 0o600) // only a short cut: its loss costs a few requests
+	found, err := client.Info(ctx)
+	if err != nil {
+		return nil, reach(err)
 	}
-	return &cluster{client, fleet, choice}, nil
+	if found != info {
+		memory.save(found)
+	}
+	return &cluster{client, fleet, choice, found}, nil
 }
 
 // queue submits to a cluster under this user's ledger.
@@ -186,7 +190,7 @@ func (a *app) queue(cl *cluster) (*run.Queue, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &run.Queue{Client: cl, Ledger: l, User: me, Warn: a.warn, Keeper: &durable.Keeper{Owner: "tp", Memory: filepath.Join(a.conf.StateDir, "leases")}}, nil
+	return &run.Queue{Client: cl, Cluster: cl.info.Cluster, Ledger: l, User: me, Warn: a.warn, Keeper: &durable.Keeper{Owner: "tp", Memory: filepath.Join(a.conf.StateDir, "leases")}}, nil
 }
 
 // talk says something to the person; stdout is kept for results.

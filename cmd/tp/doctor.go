@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os/exec"
 
-	"github.com/tuneplane/tp/internal/ledger"
 	"github.com/tuneplane/tp/internal/plan"
 )
 
@@ -72,82 +71,4 @@ func either(cond bool, yes, no string) string {
 		return yes
 	}
 	return no
-}
-
-type configCmd struct {
-	Show configShowCmd `cmd:"" default:"withargs" help:"Print every setting with its origin."`
-}
-
-type configShowCmd struct{ jobFlags }
-
-// Run prints the settings of site and user file, and for an experiment those of
-// the job.
-func (c *configShowCmd) Run(ctx context.Context, a *app) error {
-	conf, err := a.site()
-	if err != nil {
-		return err
-	}
-	var rows []plan.Setting
-	if c.Experiment == "" {
-		for _, v := range conf.Values() {
-			rows = append(rows, plan.Setting{Key: v.Key, Value: v.Text, Origin: v.Origin})
-		}
-	} else if rows, err = c.job(a); err != nil {
-		return err
-	}
-	if a.cli.JSON {
-		return a.printJSON(rows)
-	}
-	return settingsTable(rows).Print(a.Streams)
-}
-
-type tickCmd struct{}
-
-// Run is the one idempotent step that cron calls: it settles what dead
-// processes left, adopts scripts given to sbatch by hand, and records states.
-func (c *tickCmd) Run(ctx context.Context, a *app) error {
-	l, err := a.ledger()
-	if err != nil {
-		return err
-	}
-	runs, err := l.List(ledger.Filter{})
-	if err != nil {
-		return err
-	}
-	settled, adopted, err := a.settle(ctx, runs)
-	if err != nil {
-		return err
-	}
-	if _, err := a.refresh(ctx, runs); err != nil {
-		return err
-	}
-	open := 0
-	for _, r := range runs {
-		if !r.State.Final() {
-			open++
-		}
-	}
-	if a.cli.JSON {
-		return a.printJSON(map[string]int{"runs": len(runs), "open": open, "settled": settled, "adopted": adopted})
-	}
-	fmt.Fprintf(a.Out, "%d runs, %d open; %d settled, %d adopted\n", len(runs), open, settled, adopted)
-	return nil
-}
-
-type reindexCmd struct{}
-
-func (c *reindexCmd) Run(a *app) error {
-	l, err := a.ledger()
-	if err != nil {
-		return err
-	}
-	n, err := l.Reindex()
-	if err != nil {
-		return err
-	}
-	if a.cli.JSON {
-		return a.printJSON(map[string]int{"runs": n})
-	}
-	fmt.Fprintf(a.Out, "%d runs indexed\n", n)
-	return nil
 }

@@ -49,7 +49,7 @@ func (c *fleetLsCmd) Run(ctx context.Context, a *app) error {
 		if cl, err := a.connect(ctx, name); err != nil {
 			r.Error = err.Error()
 		} else {
-			r.Reachable, r.Transport, r.Release = true, cl.choice.Transport, cl.choice.Info.Release
+			r.Reachable, r.Transport, r.Release = true, cl.choice.Transport, cl.info.Release
 		}
 		rows = append(rows, r)
 	}

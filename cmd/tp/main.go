@@ -82,7 +82,12 @@ func Main(args []string, streams *ui.Streams) fault.Code {
 		err = cerr
 	}
 	if err != nil && ctx.Err() != nil {
-		err = fault.New(fault.Interrupted, "interrupted")
+		stopped := fault.New(fault.Interrupted, "interrupted: %w", err)
+		var f *fault.Error
+		if errors.As(err, &f) {
+			stopped.Hint = f.Hint // a submission in doubt still needs to be settled
+		}
+		err = stopped
 	}
 	return a.report(err)
 }

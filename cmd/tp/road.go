@@ -158,8 +158,27 @@ func (a *app) walk(ctx context.Context, f jobFlags, s start) (*road, error) {
 		in.Transport = r.cluster.choice.Transport
 		in.Warnings = append(in.Warnings, r.cluster.choice.Warnings...)
 	}
-	r.plan, err = plan.Resolve(in)
-	return r, err
+	if r.plan, err = plan.Resolve(in); err != nil || r.cluster == nil {
+		return r, err
+	}
+	return r, r.cluster.expressible(ctx, r.plan)
+}
+
+// expressible asks the transport whether it can say everything the plan wants,
+// and adds what it will leave out to the warnings.
+func (c *cluster) expressible(ctx context.Context, p *plan.Plan) error {
+	checker, ok := c.Client.(interface {
+		Check(context.Context, *slurm.Request) ([]string, error)
+	})
+	if !ok {
+		return nil
+	}
+	warnings, err := checker.Check(ctx, p.Fixed.Request)
+	if err != nil {
+		return fault.New(fault.Usage, "%s cannot carry this job: %w", c.choice.Transport, err)
+	}
+	p.Observed.Warnings = append(p.Observed.Warnings, warnings...)
+	return nil
 }
 
 // reach makes a refusal or silence of the cluster a fault.

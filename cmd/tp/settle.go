@@ -2,12 +2,15 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
+	"path/filepath"
 
+	"github.com/tuneplane/tp/bundle"
+	"github.com/tuneplane/tp/internal/durable"
 	"github.com/tuneplane/tp/internal/ledger"
-	"github.com/tuneplane/tp/internal/plan"
 	"github.com/tuneplane/tp/internal/run"
-	"github.com/tuneplane/tp/internal/ui"
 )
 
 // settle finds out what became of submissions that were cut off, submits again
@@ -57,19 +60,37 @@ func (a *app) settle(ctx context.Context, runs []*ledger.Run) (settled, adopted 
 	return settled, adopted, nil
 }
 
-// job are the settings of an experiment with their origins.
-func (c *configShowCmd) job(a *app) ([]plan.Setting, error) {
-	_, how, err := a.compose(c.jobFlags)
-	if err != nil {
-		return nil, err
+// renew signs new download links for runs that wait longer than links live.
+func (a *app) renew(ctx context.Context, runs []*ledger.Run) error {
+	for _, r := range runs {
+		if r.State.Final() || r.State == ledger.Running {
+			continue
+		}
+		path := filepath.Join(r.Dir, "bundle.curl")
+		links, err := durable.Read(path, 64<<20)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		sums, err := durable.Read(filepath.Join(r.Dir, "bundle.sha256"), 64<<20)
+		if err != nil {
+			return err
+		}
+		st, err := a.objects()
+		if err != nil {
+			return err
+		}
+		fresh, err := bundle.Renew(ctx, sums, links, st, linkTTL, a.now())
+		if err != nil {
+			return err
+		}
+		if fresh != nil {
+			if err := durable.WriteFile(path, fresh, 0o600); err != nil {
+				return err
+			}
+		}
 	}
-	return settings(how.Settings), nil
-}
-
-func settingsTable(rows []plan.Setting) *ui.Grid {
-	t := &ui.Grid{Head: []string{"setting", "value", "from"}}
-	for _, s := range rows {
-		t.Add(s.Key, s.Value, s.Origin)
-	}
-	return t
+	return nil
 }

@@ -95,7 +95,7 @@ func (a *app) refresh(ctx context.Context, runs []*ledger.Run) (*cluster, error)
 				return nil, err
 			}
 		}
-		t := track.Tracker{Client: c, Ledger: a.record, User: me}
+		t := track.Tracker{Client: c, Cluster: c.info.Cluster, Ledger: a.record, User: me}
 		if err := t.Refresh(ctx, list); err != nil {
 			return nil, reach(err)
 		}
@@ -145,7 +145,7 @@ func (a *app) current(ctx context.Context, id string) (*ledger.Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := track.Tracker{Client: cl, Ledger: a.record, User: me}
+	t := track.Tracker{Client: cl, Cluster: cl.info.Cluster, Ledger: a.record, User: me}
 	if err := t.Refresh(ctx, []*ledger.Run{r}); err != nil {
 		a.warn(fmt.Sprintf("the state is as it was last known: %v", err))
 	}

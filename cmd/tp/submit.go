@@ -238,7 +238,7 @@ func (a *app) submit(ctx context.Context, cl *cluster, staged run.Staged) error 
 		if p, err := run.Plan(r); err == nil {
 			out.Differences = run.Differences(p.Fixed.Request, jobs)
 		}
-		t := track.Tracker{Client: cl, Ledger: q.Ledger, User: q.User}
+		t := track.Tracker{Client: cl, Cluster: cl.info.Cluster, Ledger: q.Ledger, User: q.User}
 		if err := t.Record(r, jobs); err != nil {
 			return err
 		}

@@ -52,8 +52,8 @@ func main() {
 		fmt.Printf("%s\n", first("sbatch", "--version"))
 		table = append(table,
 			measure("sbatch job.sh", *runs, command("", "sbatch", "--parsable", job)),
-			measure("tp plan (nothing sent)", *runs, command(*lab, path, "plan", *exp, "--profile", *profile, "--time", "1m")),
-			measure("tp submit --yes, bundle unchanged", *runs, command(*lab, path, "submit", *exp, "--profile", *profile, "--time", "1m", "--yes")))
+			measure("tp plan (nothing sent)", *runs, command(*lab, path, "plan", *exp, "--profile", *profile, "--time", "1m", "--env", "STEPS=1")),
+			measure("tp submit --yes, bundle unchanged", *runs, command(*lab, path, "submit", *exp, "--profile", *profile, "--time", "1m", "--env", "STEPS=1", "--yes")))
 	}
 	base := map[string]time.Duration{}
 	for _, r := range table {

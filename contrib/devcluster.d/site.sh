@@ -3,6 +3,8 @@
 
 # write_site: tp's site file, the same text inside the chroot. No secret is in it.
 write_site() {
+	mkdir -p "$SHARED/runs/$REL" # ids of jobs and runs mean nothing in another cluster
+	chmod 1777 "$SHARED/runs/$REL"
 	site_text >"$SITE.new"
 	chmod 644 "$SITE.new"
 	mv "$SITE.new" "$SITE"
@@ -13,7 +15,7 @@ write_site() {
 }
 
 site_text() {
-	printf 'default_fleet = "devlab"\nrun_root = "%s"\n\n[objects]\n' "$SHARED/runs"
+	printf 'default_fleet = "devlab"\nrun_root = "%s"\n\n[objects]\n' "$SHARED/runs/$REL"
 	if s3_running; then
 		cat <<-E
 			kind = "s3"

@@ -10,7 +10,7 @@ import (
 // hand: by its claim once it has started, before that by its name. It reports
 // whether there is one.
 func (q *Queue) Adopt(ctx context.Context, r *ledger.Run) (bool, error) {
-	if r.JobID() != 0 || r.State != ledger.NotSubmitted {
+	if r.JobID() != 0 || r.State != ledger.NotSubmitted || q.ours(r) != nil {
 		return false, nil
 	}
 	p, err := Plan(r)

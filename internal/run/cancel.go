@@ -11,6 +11,9 @@ import (
 // Cancel ends the run's job with all its components, after comparing the name:
 // job ids are reused.
 func (q *Queue) Cancel(ctx context.Context, r *ledger.Run) error {
+	if err := q.ours(r); err != nil {
+		return err
+	}
 	id := r.JobID()
 	if id == 0 {
 		attempt, open := r.Unsettled()

@@ -14,9 +14,10 @@ import (
 
 // Queue submits runs to one cluster.
 type Queue struct {
-	Client slurm.Client
-	Ledger *ledger.Ledger
-	User   string
+	Client  slurm.Client
+	Cluster string // the client's ClusterName; runs of another one are refused
+	Ledger  *ledger.Ledger
+	User    string
 	// Keeper judges whether another process that holds a run is alive.
 	Keeper *durable.Keeper
 	// ServerTimeout is how long a request may still be in the server's hands
@@ -35,6 +36,9 @@ type Queue struct {
 // asked by name; what cannot be settled is a fault that says what to type.
 func (q *Queue) Submit(ctx context.Context, s Staged) (*ledger.Run, error) {
 	r := s.run
+	if err := q.ours(r); err != nil {
+		return r, err
+	}
 	if r.JobID() != 0 {
 		return r, nil
 	}
@@ -58,6 +62,15 @@ func (q *Queue) Submit(ctx context.Context, s Staged) (*ledger.Run, error) {
 		}
 	}
 	return r, q.submit(ctx, lease, r, s)
+}
+
+// ours refuses a run of another cluster: the same fleet name may mean another
+// cluster on another login node.
+func (q *Queue) ours(r *ledger.Run) error {
+	if r.Cluster == "" || q.Cluster == "" || r.Cluster == q.Cluster {
+		return nil
+	}
+	return fault.New(fault.Usage, "run %s belongs to cluster %s; fleet %s here is cluster %s", r.ID, r.Cluster, r.Fleet, q.Cluster).WithHint("run this where %s is reached", r.Cluster)
 }
 
 // acquire takes the right to issue attempts of the run. Whoever else has it is
@@ -98,9 +111,8 @@ func (q *Queue) submit(ctx context.Context, lease *durable.Lease, r *ledger.Run,
 	if err == nil {
 		return q.Ledger.Append(r, ledger.Event{Type: ledger.Submitted, Attempt: n, JobID: sub.ID, JobName: req.Name})
 	}
-	var refused *slurm.Error
-	var auth *slurm.AuthError
-	if errors.As(err, &refused) || errors.As(err, &auth) {
+	var lost *slurm.Unreachable
+	if !errors.As(err, &lost) || lost.NotSent {
 		if e := q.Ledger.Append(r, ledger.Event{Type: ledger.Refused, Attempt: n, Message: err.Error()}); e != nil {
 			return errors.Join(refusal(err), e)
 		}
@@ -131,10 +143,15 @@ func crash(step string) {
 	}
 }
 
+// refusal is a submission that certainly made no job.
 func refusal(err error) error {
 	var auth *slurm.AuthError
-	if errors.As(err, &auth) {
-		return fault.New(fault.Refused, "%w", err).WithHint("scontrol token")
+	var lost *slurm.Unreachable
+	switch {
+	case errors.As(err, &lost):
+		return fault.New(fault.Unreachable, "nothing was submitted: %w", err).WithHint("tp doctor")
+	case errors.As(err, &auth):
+		return fault.New(fault.Refused, "nothing was submitted: %w", err).WithHint("scontrol token")
 	}
 	return fault.New(fault.Refused, "the cluster refused the job: %w", err).WithHint("tp plan shows the request; tp fleet show what there is")
 }

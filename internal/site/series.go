@@ -33,14 +33,9 @@ func (s Series) Has(n slurm.Node) bool {
 		return false
 	}
 	if s.GRES == "" {
-		// A series without devices is told from GPU nodes by its partitions or
-		// feature; without either it means the nodes that have no device.
-		// What was measured from the cluster is those by definition: they may
-		// share a partition with GPU nodes.
-		if s.Feature == "" && len(s.Partitions) == 0 || s.Origin == measuredHere {
-			return !slices.ContainsFunc(n.GRES, isDevice)
-		}
-		return s.sharesPartition(n)
+		// Partitions often hold nodes of several kinds: a series without devices
+		// means those without, unless a feature names others.
+		return s.sharesPartition(n) && (s.Feature != "" || !slices.ContainsFunc(n.GRES, isDevice))
 	}
 	name, typ, _ := strings.Cut(s.GRES, ":")
 	return slurm.Count(n.GRES, name, typ) > 0 && s.sharesPartition(n)

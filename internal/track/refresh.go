@@ -12,8 +12,11 @@ import (
 // Tracker compares the ledger with one cluster.
 type Tracker struct {
 	Client slurm.Client
-	Ledger *ledger.Ledger
-	User   string
+	// Cluster is the client's ClusterName. Job ids mean nothing elsewhere: runs
+	// of another cluster are left as they are.
+	Cluster string
+	Ledger  *ledger.Ledger
+	User    string
 }
 
 // Refresh asks the cluster once about all runs that are not final and records
@@ -22,7 +25,7 @@ type Tracker struct {
 func (t *Tracker) Refresh(ctx context.Context, runs []*ledger.Run) error {
 	var ids []slurm.JobID
 	for _, r := range runs {
-		if id := r.JobID(); id != 0 && !r.State.Final() && !slices.Contains(ids, id) {
+		if id := r.JobID(); id != 0 && t.tracks(r) && !slices.Contains(ids, id) {
 			ids = append(ids, id)
 		}
 	}
@@ -39,7 +42,7 @@ func (t *Tracker) Refresh(ctx context.Context, runs []*ledger.Run) error {
 	}
 	for _, r := range runs {
 		id := r.JobID()
-		if id == 0 || r.State.Final() {
+		if id == 0 || !t.tracks(r) {
 			continue
 		}
 		if err := t.Record(r, byLeader[id]); err != nil {
@@ -47,6 +50,10 @@ func (t *Tracker) Refresh(ctx context.Context, runs []*ledger.Run) error {
 		}
 	}
 	return nil
+}
+
+func (t *Tracker) tracks(r *ledger.Run) bool {
+	return !r.State.Final() && (r.Cluster == "" || t.Cluster == "" || r.Cluster == t.Cluster)
 }
 
 // Record appends a state event when the state, gate or reason of the run changed.

@@ -57,8 +57,12 @@ func FromJobs(jobs []slurm.Job) Seen {
 		// The script has ended; nodes are being cleaned. The state is final already.
 		seen.Reason = reason(lead)
 	case state == ledger.Queued:
+		seen.State = ledger.Accepted // until the scheduler has looked at it
 		for _, j := range jobs {
-			seen.Reason = j.Reason
+			if j.Reason == "" || j.Reason == "None" {
+				continue
+			}
+			seen.State, seen.Reason = ledger.Queued, j.Reason
 			w := gates.Why(j.Reason, j.Description)
 			seen.Gate = w.Gate
 			if w.Gate != "" {
@@ -81,7 +85,7 @@ func FromJobs(jobs []slurm.Job) Seen {
 
 func reason(j slurm.Job) string {
 	switch j.State {
-	case slurm.Completed:
+	case slurm.Completed, slurm.Cancelled: // a cancelled job keeps the reason for which it once waited
 		return ""
 	case slurm.NodeFail, slurm.BootFail, slurm.OutOfMemory, slurm.Deadline:
 		return string(j.State)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -106,7 +107,26 @@ func pools(w io.Writer, list []spec.Pool) {
 		rows = append(rows, []string{p.Name, strings.Join(p.Roles, ","), p.Series, gpus, fmt.Sprint(p.CPUsPerNode), memory, p.Partition,
 			slurm.Minutes(p.TimeMinutes).String(), orDefault(p.Account), orDefault(p.QOS)})
 	}
+	// Most jobs have neither, and a line has 80 columns.
+	rows = addColumn(rows, list, "constraint", func(p spec.Pool) string { return p.Constraint })
+	rows = addColumn(rows, list, "reservation", func(p spec.Pool) string { return p.Reservation })
 	ui.Table(w, "  ", rows)
+}
+
+// addColumn appends a column if any of the pools has a value in it.
+func addColumn(rows [][]string, list []spec.Pool, name string, of func(spec.Pool) string) [][]string {
+	if !slices.ContainsFunc(list, func(p spec.Pool) bool { return of(p) != "" }) {
+		return rows
+	}
+	rows[0] = append(rows[0], name)
+	for i, p := range list {
+		value := of(p)
+		if value == "" {
+			value = "none"
+		}
+		rows[i+1] = append(rows[i+1], value)
+	}
+	return rows
 }
 
 func orDefault(s string) string {
@@ -125,6 +145,9 @@ func Total(p *plan.Plan) string {
 	kind := "one plain job"
 	if n := len(p.Fixed.Request.Components); n > 1 {
 		kind = fmt.Sprintf("one heterogeneous job of %d components", n)
+	}
+	if p.Fixed.Request.Requeue {
+		kind += ", which Slurm may requeue"
 	}
 	return fmt.Sprintf("%s on %s, %s", count(p.GPUs(), "GPU"), count(nodes, "node"), kind)
 }

@@ -43,11 +43,13 @@ type Fleet struct {
 type Options struct {
 	Timeout       time.Duration // of a read, see rest.Options
 	SubmitTimeout time.Duration
-	DialectHint   string // remembered from last time
-	EnvURL        string // TP_SLURMREST_URL, after the site's own
-	JWT           string // SLURM_JWT
-	Tools         cli.Tools
-	Clock         func() time.Time
+	DialectHint   string // Choice.Dialect of last time
+	// Known is the Info of last time; it saves a question to slurmdbd.
+	Known  slurm.Info
+	EnvURL string // TP_SLURMREST_URL, after the site's own
+	JWT    string // SLURM_JWT
+	Tools  cli.Tools
+	Clock  func() time.Time
 }
 
 // Choice says what was taken and why.
@@ -55,8 +57,10 @@ type Choice struct {
 	Transport string // slurm.Info.Transport
 	URL       string
 	Dialect   string // to be remembered for Options.DialectHint
-	Info      slurm.Info
-	Warnings  []string
+	// Release is what the ping said, "24.11.5". Cluster and accounting are in
+	// the client's Info, which may cost a slow question to slurmdbd.
+	Release  string
+	Warnings []string
 	// Rejected holds what was tried before, in order.
 	Rejected []Attempt
 }
@@ -109,7 +113,7 @@ func Open(ctx context.Context, f Fleet, o Options) (slurm.Client, Choice, error)
 		client, info, warnings, err := try(ctx, f, o, address)
 		if err == nil {
 			choice.Transport, choice.URL, choice.Dialect = info.Transport, address, info.Dialect
-			choice.Info, choice.Warnings = info, warnings
+			choice.Release, choice.Warnings = info.Release, warnings
 			return client, choice, nil
 		}
 		choice.Rejected = append(choice.Rejected, Attempt{What: redact(address), Err: err})
@@ -132,13 +136,13 @@ func try(ctx context.Context, f Fleet, o Options, address string) (*rest.Client,
 	var client *rest.Client
 	client, err := rest.New(rest.Options{
 		URL: address, User: f.User, Token: token, TLS: f.TLS,
-		Timeout: o.Timeout, SubmitTimeout: o.SubmitTimeout, Dialect: o.DialectHint, Clock: o.Clock,
+		Timeout: o.Timeout, SubmitTimeout: o.SubmitTimeout, Dialect: o.DialectHint, Known: o.Known, Clock: o.Clock,
 		Mine: func(ctx context.Context) ([]slurm.Job, error) { return mine(ctx, o.Tools, client) },
 	})
 	if err != nil {
 		return nil, slurm.Info{}, nil, err
 	}
-	info, err := client.Info(ctx)
+	info, err := client.Ping(ctx)
 	return client, info, warnings, err
 }
 

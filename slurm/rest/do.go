@@ -129,7 +129,7 @@ func (a answer) refusedToken(withToken bool) (text string, certain bool) {
 	case a.env.has(errProtocolAuth), a.env.has(errAuthExpired):
 		return words, true
 	case withToken && a.status == http.StatusInternalServerError && a.json && (number == errZeroBytes || number <= 0):
-		return words, false
+		return fmt.Sprintf("%q, which is how Slurm 22.05 answers a bad token", words), false
 	}
 	return "", false
 }

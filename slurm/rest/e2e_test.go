@@ -31,7 +31,7 @@ func TestConformance(t *testing.T) {
 			continue
 		}
 		for _, d := range dialectsOf(t, f) {
-			t.Run(f[0]+"@"+d, func(t *testing.T) {
+			t.Run(strings.ReplaceAll(f[0], "/", "_")+"@"+d, func(t *testing.T) {
 				slurmtest.Conform(t, func(t *testing.T) slurm.Client { return open(t, f, d) }, slurmtest.Lab(f[1], f[2]))
 			})
 		}

@@ -142,7 +142,9 @@ func (c *csv) UnmarshalJSON(b []byte) error {
 	for i := range *c {
 		(*c)[i] = strings.TrimSpace((*c)[i])
 	}
-	*c = slices.DeleteFunc(*c, func(s string) bool { return s == "" })
+	if *c = slices.DeleteFunc(*c, func(s string) bool { return s == "" }); len(*c) == 0 {
+		*c = nil
+	}
 	return nil
 }
 

@@ -24,29 +24,19 @@ type pingBody struct {
 		Ping       text  `json:"ping"`       // v0.0.38
 		Pinged     text  `json:"pinged"`     // .39 to .44
 		Responding *bool `json:"responding"` // from .42
-		Status     text  `json:"status"`     // .45; a number before
 	} `json:"pings"`
 }
 
 func (b *pingBody) empty() bool { return len(b.Pings) == 0 }
 
-// down is the error when no controller answers slurmrestd. From 24.11 on a
-// refused token looks the same here.
-func (b *pingBody) down(via string, token bool) error {
-	detail := ""
+// down is the error when no controller answers slurmrestd.
+func (b *pingBody) down(via string) error {
 	for _, p := range b.Pings {
 		if p.Ping == "UP" || p.Pinged == "UP" || p.Responding != nil && *p.Responding {
 			return nil
 		}
-		detail = string(p.Status)
 	}
-	switch {
-	case detail == "Protocol authentication error":
-		return &slurm.AuthError{Op: "ping", Text: detail}
-	case token:
-		return &slurm.Unreachable{Op: "ping", Via: via, Err: errors.New("slurmctld is down, or the token is refused")}
-	}
-	return &slurm.Unreachable{Op: "ping", Via: via, Err: errors.New("slurmctld is down")}
+	return &slurm.Unreachable{Op: "ping", Via: via, Err: errors.New("slurmctld does not answer slurmrestd")}
 }
 
 type clustersBody struct {

@@ -93,8 +93,14 @@ func (c *Client) queued(a answer) (slurm.Submitted, error) {
 	}
 	err := c.failure(op, a, &b.envelope)
 	var refusal *slurm.Error
-	if errors.As(err, &refusal) && message != "" && !strings.Contains(refusal.Text, message) {
-		refusal.Text += ": " + message
+	if errors.As(err, &refusal) {
+		if message != "" && !strings.Contains(refusal.Text, message) {
+			refusal.Text += ": " + message
+		}
+		if refusal.Number == errParsing {
+			// 22.05.8, tried: gres "shard:2" where the cluster has no shard.
+			refusal.Text += "; slurmrestd gives no reason, an unknown GRES name is the usual one"
+		}
 	}
 	return slurm.Submitted{}, err
 }

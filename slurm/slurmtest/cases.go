@@ -1,6 +1,8 @@
 package slurmtest
 
 import (
+	"context"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -188,7 +190,7 @@ func testHeld(t *testing.T, s suite, c slurm.Client) {
 	if err != nil || sub.ID == 0 {
 		t.Fatalf("%+v, %v", sub, err)
 	}
-	t.Cleanup(func() { _ = c.Cancel(t.Context(), sub.ID) })
+	t.Cleanup(func() { _ = c.Cancel(context.WithoutCancel(t.Context()), sub.ID) })
 	if !slices.ContainsFunc(sub.Warnings, func(w string) bool { return strings.Contains(w, "held") }) {
 		t.Errorf("no warning says that the job is held: %q", sub.Warnings)
 	}
@@ -218,6 +220,12 @@ func testRefusals(t *testing.T, s suite, c slurm.Client) {
 		refusedWith(t, err, bad.number, bad.words)
 	}
 	r := s.request("bad", "true\n")
+	r.Components[0].GRES = []slurm.GRES{{Name: "nosuch", Count: 1}}
+	var refusal *slurm.Error // 22.05 has no number for it
+	if sub, err := c.Submit(t.Context(), r); sub.ID != 0 || !errors.As(err, &refusal) || !strings.Contains(refusal.Text, "GRES") && !strings.Contains(refusal.Text, "gres") {
+		t.Errorf("an unknown GRES is answered with %+v, %v", sub, err)
+	}
+	r = s.request("bad", "true\n")
 	r.Script = "echo no interpreter line\n"
 	if sub, err := c.Submit(t.Context(), r); err == nil || sub.ID != 0 {
 		t.Errorf("a script without #! is taken: %+v", sub)

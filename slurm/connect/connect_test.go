@@ -1,0 +1,136 @@
+package connect_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tuneplane/tp/slurm"
+	"github.com/tuneplane/tp/slurm/cli"
+	"github.com/tuneplane/tp/slurm/connect"
+)
+
+// server answers pings in v0.0.42, only to the token if there is one.
+func server(t *testing.T, token string) string {
+	h := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if token != "" && r.Header.Get("X-SLURM-USER-TOKEN") != token {
+			http.Error(w, "Authentication failure", http.StatusUnauthorized)
+			return
+		}
+		if !strings.HasPrefix(r.URL.Path, "/slurm/v0.0.42/") {
+			http.Error(w, "Unable find requested URL.", http.StatusNotFound)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write([]byte(`{"pings":[{"responding":true}],"meta":{"slurm":{"release":"24.11.5","cluster":"lab"}}}`))
+	}))
+	t.Cleanup(h.Close)
+	return h.URL
+}
+
+func write(t *testing.T, mode os.FileMode, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "f")
+	if err := os.WriteFile(path, []byte(text), mode); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestFirstThatAnswers(t *testing.T) {
+	good := server(t, "")
+	none := "unix://" + filepath.Join(t.TempDir(), "none.sock")
+	tokens := cli.Tools{Scontrol: write(t, 0o755, "#!/bin/sh\necho SLURM_JWT=a.b.c\n")}
+	client, choice, err := connect.Open(t.Context(), connect.Fleet{URLs: []string{none}, User: "alice"}, connect.Options{EnvURL: good, Tools: tokens})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info, err := client.Info(t.Context()); err != nil || info.Cluster != "lab" || info.Account {
+		t.Errorf("%+v, %v", info, err)
+	}
+	if choice.URL != good || choice.Dialect != "v0.0.42" || choice.Transport != "slurmrestd v0.0.42 at "+good+" (token)" {
+		t.Errorf("%+v", choice)
+	}
+	if len(choice.Rejected) != 1 || choice.Rejected[0].What != none || choice.Rejected[0].Err == nil {
+		t.Errorf("rejected: %+v", choice.Rejected)
+	}
+}
+
+func TestFailureListsEveryWayInOneLineEach(t *testing.T) {
+	locked := server(t, "right.right.right")
+	f := connect.Fleet{Name: "gpu", URLs: []string{"unix:///nonexistent/rest.sock", "gopher://x", locked}, User: "alice", TokenEnv: true}
+	_, _, err := connect.Open(t.Context(), f, connect.Options{JWT: "wrong.wrong.wrong", Timeout: time.Second})
+	var auth *slurm.AuthError
+	if !errors.As(err, &auth) {
+		t.Errorf("no AuthError in %v", err)
+	}
+	lines := strings.Split(err.Error(), "\n")
+	if len(lines) != 4 || lines[0] != "cluster gpu cannot be reached" || !strings.Contains(lines[3], "token expired or invalid") {
+		t.Errorf("%s", err)
+	}
+	if strings.Contains(err.Error(), "wrong.wrong") {
+		t.Error("the token is in the error")
+	}
+	if _, _, err := connect.Open(t.Context(), connect.Fleet{}, connect.Options{}); err == nil || !strings.Contains(err.Error(), "no address") {
+		t.Errorf("without an address: %v", err)
+	}
+}
+
+func TestTokenSources(t *testing.T) {
+	const token = "x.y.z"
+	url := server(t, token)
+	jwt := "SLURM_JWT=" + token + "\n"
+	for what, c := range map[string]struct {
+		f        connect.Fleet
+		o        connect.Options
+		ok       bool
+		warnings int
+	}{
+		"file":             {f: connect.Fleet{TokenFile: write(t, 0o600, jwt)}, ok: true},
+		"open file":        {f: connect.Fleet{TokenFile: write(t, 0o644, token)}, ok: true, warnings: 1},
+		"missing file":     {f: connect.Fleet{TokenFile: "/nonexistent", TokenEnv: true}, o: connect.Options{JWT: token}},
+		"command":          {f: connect.Fleet{TokenCommand: []string{write(t, 0o755, "#!/bin/sh\necho "+token)}}, ok: true},
+		"failing command":  {f: connect.Fleet{TokenCommand: []string{"/bin/false"}}},
+		"environment":      {f: connect.Fleet{TokenEnv: true}, o: connect.Options{JWT: token}, ok: true},
+		"unset":            {f: connect.Fleet{TokenEnv: true}},
+		"scontrol":         {o: connect.Options{Tools: cli.Tools{Scontrol: write(t, 0o755, "#!/bin/sh\necho "+jwt)}}, ok: true},
+		"missing scontrol": {o: connect.Options{Tools: cli.Tools{Scontrol: "/nonexistent"}}},
+	} {
+		c.f.URLs = []string{url}
+		_, choice, err := connect.Open(context.Background(), c.f, c.o)
+		var auth *slurm.AuthError
+		if (err == nil) != c.ok || len(choice.Warnings) != c.warnings || err != nil && !errors.As(err, &auth) {
+			t.Errorf("%s: %v, warnings %q", what, err, choice.Warnings)
+		}
+	}
+}
+
+// squeue of another cluster must not answer "none" for this one.
+func TestForeignSqueueIsNotBelieved(t *testing.T) {
+	url := server(t, "")
+	tools := cli.Tools{
+		Scontrol: write(t, 0o755, "#!/bin/sh\n[ $1 = token ] && echo a.b.c || echo 'ClusterName             = other'\n"),
+		Squeue:   write(t, 0o755, "#!/bin/sh\ntrue\n"),
+	}
+	client, _, err := connect.Open(t.Context(), connect.Fleet{URLs: []string{url}, User: "alice"}, connect.Options{Tools: tools})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.JobsByName(t.Context(), "alice", "n"); !errors.Is(err, slurm.ErrCannotLookUp) {
+		t.Errorf("%v", err)
+	}
+	tools.Scontrol = write(t, 0o755, "#!/bin/sh\n[ $1 = token ] && echo a.b.c || echo 'ClusterName             = lab'\n")
+	client, _, err = connect.Open(t.Context(), connect.Fleet{URLs: []string{url}, User: "alice"}, connect.Options{Tools: tools})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if jobs, err := client.JobsByName(t.Context(), "alice", "n"); err != nil || len(jobs) != 0 {
+		t.Errorf("%v, %v", jobs, err)
+	}
+}
