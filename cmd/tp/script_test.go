@@ -28,7 +28,9 @@ func TestMain(m *testing.M) { testscript.Main(m, map[string]func(){"tp": main}) 
 // TestScripts runs testdata/*.txtar. Each script has a home directory of its
 // own, the tools git and bash and nothing else of this machine (a squeue here
 // would talk to another cluster), and a site file whose only fleet is a
-// recorded slurmrestd. Commands beside testscript's own:
+// recorded slurmrestd. rogpeppe/go-internal is the go command's own script
+// language, kept by its author, in tests only; it saves us a shell of our own.
+// Commands beside testscript's own:
 //
 //	exits N CMD…         CMD ends with this exit code
 //	norm stdout FILE     stdout (or stderr, or a file) without what differs from run to run;
