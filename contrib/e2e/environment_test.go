@@ -16,7 +16,7 @@ func TestEnvironment(t *testing.T) {
 			token, "SLURM_CPU_BIND=cores", "SBATCH_ACCOUNT=research", "PMIX_X=1", "AWS_SECRET_ACCESS_KEY=planted-secret", "HF_TOKEN=planted-token",
 			"SSH_AUTH_SOCK=/tmp/agent", "CONDA_PREFIX=/opt/conda", "LD_PRELOAD_X=1", "PYTHONPATH=/planted", "WANTED=from the caller", "UNWANTED=1",
 			// What a shell inside another allocation has.
-			"SLURM_MEM_PER_CPU=100", "SLURM_NTASKS_PER_NODE=7", "SLURM_HET_SIZE=2", "SLURM_JOB_NODELIST_HET_GROUP_0=nowhere", "SLURM_DISTRIBUTION=cyclic",
+			"SLURM_MEM_PER_CPU=100", "SLURM_NTASKS_PER_NODE=7", "SLURM_HET_SIZE=2", "SLURM_JOB_NODELIST_HET_GROUP_0=nowhere", "SLURM_DISTRIBUTION=plane=4",
 		}
 		kept := []string{"WANTED", "HOME", "USER", "PATH", "LOGNAME"}
 		args := []string{"env", "--profile", "cpu:1", "--env", "WANTED", "--env", "GIVEN=as said"}

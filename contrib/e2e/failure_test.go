@@ -179,3 +179,22 @@ func TestSecondJobOfAnAttemptDoesNothing(t *testing.T) {
 		}
 	})
 }
+
+// TestKilledComponentEndsTheRun takes the nodes of one pool away, as an
+// administrator or a dying node does.
+func TestKilledComponentEndsTheRun(t *testing.T) {
+	each(t, func(w *world) {
+		w.hetTurn()
+		w.experiment("long", map[string]string{"train": `echo >"$TP_OUT_DIR/up"; sleep 600`, "rollout": "sleep 600"})
+		w.commit()
+		s := w.submit("long", "--profile", "train=h200:1", "--profile", "rollout=h100:1")
+		w.appears(s.RunDir, "out/up")
+		w.must("scancel", s.job()+"+1")
+		r := w.await(s.RunDir, "an end", run.ended)
+		if r.State == "SUCCEEDED" || r.Reason == "" {
+			w.Errorf("a run that lost a pool is %s (%s)", r.State, r.Reason)
+		}
+		w.Logf("%s: %s", r.State, r.Reason)
+		w.waitFor(30*time.Second, "both components to end", func() bool { return len(w.jobs("PD,R,CG")) == 0 })
+	})
+}

@@ -137,11 +137,9 @@ func newWorld(t *testing.T, release string) *world {
 	return w
 }
 
-// turns lets one test per release have heterogeneous jobs in the queue. Without
-// SchedulerParameters=bf_hetjob_prio Slurm's backfill plans components in the
-// order of their own priorities, so two such jobs of different shapes can each
-// be given the nodes that the other one needs, and neither starts (seen on
-// 22.05 with one of 1+1 and one of 1+2 nodes).
+// turns lets one test per release have heterogeneous jobs in the queue: where
+// SchedulerParameters lacks bf_hetjob_prio, three of 1+1 nodes and one of 1+2
+// keep each other waiting for ever (seen on 22.05 beside one running job).
 var turns sync.Map
 
 // hetTurn waits for the release's turn and keeps it until the test ends.

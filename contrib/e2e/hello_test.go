@@ -1,12 +1,16 @@
 package e2e
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/tuneplane/tp/bundle/store"
 )
 
 // useS3 keeps bundles in the devcluster's S3 server instead of a directory,
@@ -19,7 +23,26 @@ func (w *world) useS3() {
 	if !ok || !strings.Contains(objects, `kind = "s3"`) {
 		w.Skip("no S3 server is up: contrib/devcluster s3")
 	}
-	w.edit(`(?ms)^\[objects\].*?\n\n`, "[objects]\n"+objects+"\nprefix = \"e2e"+strings.TrimPrefix(w.dir, filepath.Dir(folder))+"/\"\n\n")
+	prefix := "e2e" + strings.TrimPrefix(w.dir, filepath.Dir(folder)) + "/"
+	w.edit(`(?ms)^\[objects\].*?\n\n`, "[objects]\n"+objects+"\nprefix = \""+prefix+"\"\n\n")
+	value := func(key string) string {
+		_, after, _ := strings.Cut(objects, key+` = "`)
+		text, _, _ := strings.Cut(after, `"`)
+		return text
+	}
+	st, err := store.Open(store.Config{
+		Kind: store.KindS3, Endpoint: value("endpoint"), Bucket: value("bucket"), Region: value("region"), Prefix: prefix + "alice/", Credentials: value("credentials"),
+	})
+	w.ok(err)
+	w.Cleanup(func() {
+		list, err := st.List(context.Background(), "")
+		for _, o := range list {
+			err = errors.Join(err, st.Delete(context.Background(), o.Name))
+		}
+		if err != nil || len(list) == 0 {
+			w.Errorf("removing the %d objects of this test: %v", len(list), err)
+		}
+	})
 }
 
 // rewards are those of the steps, in order.

@@ -62,6 +62,9 @@ func TestRefusals(t *testing.T) {
 				}
 			}
 		}
+		if r := w.tp("plan", "two", "--profile", "h200:32"); r.code != 3 || strings.Contains(r.out, "tp submit --plan") {
+			w.Errorf("a blocked plan proposes to submit it, or exit code %d is not 3:\n%s", r.code, r.out)
+		}
 		if r := w.tp("submit", "two", "--profile", "h200"); r.code != 2 || !strings.Contains(r.err, "--yes") {
 			w.Errorf("without a terminal and --yes: exit code %d\n%s", r.code, r.err)
 		}
