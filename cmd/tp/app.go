@@ -29,6 +29,8 @@ type app struct {
 	conf   *site.Config
 	record *ledger.Ledger
 	me     string
+
+	printed bool // the one JSON document is out
 }
 
 func (a *app) site() (*site.Config, error) {

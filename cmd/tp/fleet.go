@@ -90,7 +90,7 @@ func (c *fleetShowCmd) Run(ctx context.Context, a *app) error {
 	if a.cli.JSON {
 		return a.printJSON(map[string]any{"fleet": cl.fleet.Name, "info": snap.Info, "series": view.Use(registry, snap), "partitions": snap.Partitions, "nodes": snap.Nodes, "reservations": snap.Reservations})
 	}
-	fmt.Fprintf(a.Out, "%s: cluster %s, Slurm %s, %s\n\n", cl.fleet.Name, snap.Info.Cluster, snap.Info.Release, cl.choice.Transport)
+	fmt.Fprintf(a.Out, "%s\n\n", ui.Clean(fmt.Sprintf("%s: cluster %s, Slurm %s, %s", cl.fleet.Name, snap.Info.Cluster, snap.Info.Release, cl.choice.Transport)))
 	view.Series(a.Out, registry, snap)
 	fmt.Fprintln(a.Out)
 	view.Partitions(a.Out, snap)

@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -55,18 +57,7 @@ func main() { os.Exit(int(Main(os.Args[1:], ui.Standard()))) }
 func Main(args []string, streams *ui.Streams) fault.Code {
 	var c cli
 	exited := fault.Code(-1)
-	parser, err := kong.New(&c,
-		kong.Name("tp"),
-		kong.Description("From a git tree to a running Slurm job: a GPU pool per role, shown before it runs, queued once."),
-		kong.Vars{"version": "tp " + version.Version},
-		kong.Writers(streams.Out, streams.Err),
-		kong.Exit(func(code int) { exited = fault.Code(code); panic(exitNow{}) }),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true}),
-		kong.ExplicitGroups([]kong.Group{{Key: "run", Title: "Runs"}, {Key: "lab", Title: "Lab"}, {Key: "site", Title: "Site"}}),
-	)
-	if err != nil {
-		panic(err) // the struct above is wrong
-	}
+	parser := newParser(&c, streams, func(code int) { exited = fault.Code(code); panic(exitNow{}) })
 	if len(args) == 0 {
 		args = []string{"--help"}
 	}
@@ -80,6 +71,7 @@ func Main(args []string, streams *ui.Streams) fault.Code {
 		return exited
 	}
 	if err != nil {
+		c.JSON = c.JSON || wantsJSON(args) // kong has not set it when the line cannot be read
 		return a.report(usage(err))
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -100,6 +92,23 @@ func Main(args []string, streams *ui.Streams) fault.Code {
 	return a.report(err)
 }
 
+// newParser is the command line; docs/reference.md is written from it.
+func newParser(c *cli, streams *ui.Streams, exit func(int)) *kong.Kong {
+	parser, err := kong.New(c,
+		kong.Name("tp"),
+		kong.Description("From a git tree to a running Slurm job: a GPU pool per role, shown before it runs, queued once."),
+		kong.Vars{"version": "tp " + version.Version},
+		kong.Writers(streams.Out, streams.Err),
+		kong.Exit(exit),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true}),
+		kong.ExplicitGroups([]kong.Group{{Key: "run", Title: "Runs"}, {Key: "lab", Title: "Lab"}, {Key: "site", Title: "Site"}}),
+	)
+	if err != nil {
+		panic(err) // the struct above is wrong
+	}
+	return parser
+}
+
 type exitNow struct{}
 
 // parse turns kong's exit after --help into a return.
@@ -114,11 +123,25 @@ func parse(parser *kong.Kong, args []string) (kctx *kong.Context, err error) {
 	return parser.Parse(args)
 }
 
+func wantsJSON(args []string) bool {
+	if end := slices.Index(args, "--"); end >= 0 {
+		args = args[:end]
+	}
+	return slices.Contains(args, "--json")
+}
+
 func usage(err error) error {
 	hint := "tp --help"
 	var p *kong.ParseError
 	if errors.As(err, &p) && p.Context != nil && p.Context.Command() != "" {
-		hint = "tp " + strings.Fields(p.Context.Command())[0] + " --help"
+		hint = "tp"
+		for _, word := range strings.Fields(p.Context.Command()) {
+			if strings.HasPrefix(word, "<") {
+				break
+			}
+			hint += " " + word
+		}
+		hint += " --help"
 	}
 	return fault.New(fault.Usage, "%w", err).WithHint("%s", hint)
 }
@@ -131,7 +154,7 @@ func (a *app) report(err error) fault.Code {
 	code := fault.CodeOf(err)
 	var f *fault.Error
 	errors.As(err, &f)
-	if a.cli.JSON {
+	if a.cli.JSON && !a.printed {
 		doc := struct {
 			Error string `json:"error"`
 			Gate  string `json:"gate,omitempty"`
@@ -150,8 +173,13 @@ func (a *app) report(err error) fault.Code {
 	return code
 }
 
-// printJSON writes the command's one document.
+// printJSON writes the command's one document. An empty list is [], not null.
+// An error after it is told by stderr and exit code.
 func (a *app) printJSON(v any) error {
+	if list := reflect.ValueOf(v); list.Kind() == reflect.Slice && list.IsNil() {
+		v = []any{}
+	}
+	a.printed = true
 	enc := json.NewEncoder(a.Out)
 	enc.SetIndent("", "  ")
 	enc.SetEscapeHTML(false)

@@ -74,6 +74,9 @@ func (a *app) walk(ctx context.Context, f jobFlags, s start) (*road, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := plan.Runnable(wanted); err != nil {
+		return nil, err
+	}
 	r.spec = wanted
 	registry := conf.Registry()
 	if registry != nil {

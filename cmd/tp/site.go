@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/tuneplane/tp/internal/durable"
 	"github.com/tuneplane/tp/internal/fault"
@@ -90,12 +92,9 @@ func (c *siteCheckCmd) Run(ctx context.Context, a *app) error {
 // checkFleets compares every series with what each fleet reports.
 func (a *app) checkFleets(ctx context.Context, conf *site.Config) []finding {
 	var list []finding
-	names := []string{""}
-	if len(conf.Fleets) > 0 {
-		names = names[:0]
-		for name := range conf.Fleets {
-			names = append(names, name)
-		}
+	names := slices.Sorted(maps.Keys(conf.Fleets))
+	if len(names) == 0 {
+		names = []string{site.Implied}
 	}
 	for _, name := range names {
 		cl, err := a.connect(ctx, name)

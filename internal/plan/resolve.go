@@ -53,6 +53,9 @@ const DefaultTTL = 30 * time.Minute
 // Resolve makes the plan. It touches nothing. An error is a *fault.Error that
 // names the value and the nearest valid one.
 func Resolve(in Input) (*Plan, error) {
+	if err := Runnable(in.Spec); err != nil {
+		return nil, err
+	}
 	pools, warnings, err := pools(in)
 	if err != nil {
 		return nil, err
@@ -99,6 +102,16 @@ func Resolve(in Input) (*Plan, error) {
 	p.Observed.Verdicts = gates.Check(gates.Subject{Spec: in.Spec, Pools: pools, Snapshot: in.Snapshot, Now: in.Now}, list...)
 	p.Digest = p.Fixed.digest()
 	return p, nil
+}
+
+// Runnable refuses what can be asked for and not done yet. It needs no cluster,
+// so it belongs before everything slow.
+func Runnable(s *spec.Spec) error {
+	if s.Image != "" {
+		return fault.New(fault.Usage, "image %s: this version runs on the node itself and starts no container", s.Image).
+			WithHint("leave image out of job.toml and flags, and load software in prolog lines")
+	}
+	return nil
 }
 
 func ttl(d time.Duration) time.Duration {

@@ -134,7 +134,7 @@ tp_teardown() { # ask every role to stop, wait 10 s, then insist
   for role in "${!tp_pid[@]}"; do kill -TERM "${tp_pid[$role]}" 2>/dev/null || true; done
 }
 tp_wait() { # returns with the run's exit code
-  local role rc
+  local role rc first="$TP_RUN_DIR/ends/$tp_mark.first"
   while :; do
     wait -n || true
     for role in "${!tp_pid[@]}"; do
@@ -142,6 +142,9 @@ tp_wait() { # returns with the run's exit code
       rc=$(<"$tp_tmp/$role.rc")
       if [[ $rc -ne 0 ]]; then
         unset "tp_pid[$role]"
+        # srun answers with the highest code of its tasks, and that may be of one
+        # it killed because another had failed: the first failure is the cause.
+        if [[ -s $first ]]; then read -r _ _ rc role <"$first" || true; fi
         tp_end FAILED "$rc" "$role" "role $role failed with exit code $rc"
         tp_teardown
         return "$rc"
