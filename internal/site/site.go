@@ -63,7 +63,8 @@ type Config struct {
 	// Defaults are the [defaults] tables, the site's first: a later layer wins.
 	Defaults []Layer
 
-	values map[string]Value
+	implied string // the fleet when no file names one
+	values  map[string]Value
 }
 
 // Layer is one [defaults] table, typed by lab.NewJobFile(File, Prefix, Keys).
@@ -123,6 +124,7 @@ func Load(o Options) (*Config, error) {
 		}
 		break
 	}
+	c.implied = implied(o, c.SitePath)
 	path := filepath.Join(config, "tp", "user.toml")
 	switch data, info, err := read(path); {
 	case errors.Is(err, fs.ErrNotExist):
