@@ -30,7 +30,7 @@ type Node struct {
 	GRES       []GRES // configured
 	GRESUsed   []GRES
 	Reserved   string    // reservation name
-	Jobs       []NodeJob // who runs there, as far as it was asked
+	Jobs       []NodeJob `json:",omitempty"` // who runs there, as far as it was asked
 }
 
 // NodeJob is a job on a node, with its part of the node.
