@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"unicode/utf8"
 
 	"github.com/alecthomas/kong"
 
@@ -65,6 +66,11 @@ func Main(args []string, streams *ui.Streams) fault.Code {
 	if n, err := strconv.Atoi(os.Getenv("TP_COMPLETE")); err == nil {
 		complete(a, parser.Model.Node, args[:min(max(n, 0), len(args))])
 		return fault.OK
+	}
+	for _, arg := range args {
+		if !utf8.ValidString(arg) { // kong would replace the bytes in silence
+			return a.report(fault.New(fault.Usage, "argument %q is no valid UTF-8", arg))
+		}
 	}
 	kctx, err := parse(parser, args)
 	if exited >= 0 {

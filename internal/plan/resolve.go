@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/tuneplane/tp/gates"
 	"github.com/tuneplane/tp/internal/fault"
@@ -168,6 +169,9 @@ func environment(in Input) ([]slurm.EnvVar, error) {
 		for _, v := range list {
 			if strings.ContainsRune(v.Value, 0) {
 				return nil, fault.New(fault.Usage, "environment variable %s (%s) has a NUL byte", v.Name, v.Origin)
+			}
+			if !utf8.ValidString(v.Value) { // JSON would replace the bytes in silence
+				return nil, fault.New(fault.Usage, "environment variable %s (%s) is no valid UTF-8", v.Name, v.Origin)
 			}
 			if i, ok := index[v.Name]; ok {
 				out[i].Value = v.Value

@@ -27,12 +27,20 @@
 #SBATCH --time=0-00:10:00
 
 # ---- environment: an allow-list, nothing of the submitting shell -----------------
-unset SLURM_EXPORT_ENV
+# --export=NIL still brings every SLURM_ variable, which srun would take as an option.
+for tp_var in "${!SLURM_@}"; do
+  case $tp_var in
+  SLURM_HET_SIZE | *_HET_GROUP_*) ;;
+  SLURM_JOB_* | SLURM_JOBID | SLURM_ARRAY_* | SLURM_RESTART_COUNT | SLURM_CLUSTER_NAME | SLURM_CONF | SLURM_SUBMIT_* | \
+  SLURM_NNODES | SLURM_NODELIST | SLURM_NTASKS | SLURM_NPROCS | SLURM_TASKS_PER_NODE | SLURM_CPUS_ON_NODE | SLURM_CPUS_PER_TASK | \
+  SLURM_MEM_PER_NODE | SLURM_GPUS_ON_NODE | SLURM_NODEID | SLURM_PROCID | SLURM_LOCALID | SLURM_GTIDS | SLURM_TASK_PID | SLURM_TOPOLOGY_*) ;;
+  *) unset "$tp_var" ;;
+  esac
+done
 export PATH=/usr/local/bin:/usr/bin:/bin
 export HOME=/home/alice
 export USER=alice
-export REWARDS='{"a": 1, "b": "it'\''s"},
-$(id) `id` \ 训练'
+export REWARDS=$'{"a": 1, "b": "it\'s"},\n$(id) `id` \\ 训练'
 umask 077
 
 set -euo pipefail
