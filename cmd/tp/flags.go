@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -45,7 +46,7 @@ type jobFlags struct {
 }
 
 // options are the flags in the words of recipes.
-func (f *jobFlags) options(conf *site.Config) (recipes.Options, error) {
+func (f *jobFlags) options(conf *site.Config, fleet string) (recipes.Options, error) {
 	o := recipes.Options{
 		Set: f.Set, Profiles: f.Profile, Env: f.Env, EnvFiles: f.EnvFile, Name: f.Name, Project: f.Project, Image: f.Image,
 		Time: f.Time, CPUsPerNode: f.CPUsPerNode, Memory: f.Mem, Account: f.Account, Partition: f.Partition, QOS: f.QOS,
@@ -54,16 +55,19 @@ func (f *jobFlags) options(conf *site.Config) (recipes.Options, error) {
 	if f.Requeue {
 		o.Requeue = &f.Requeue
 	}
-	defaults, err := layers(conf)
+	defaults, err := layers(conf, fleet)
 	o.Defaults = defaults
 	return o, err
 }
 
-// layers are the defaults of user file and site file, the stronger first.
-func layers(conf *site.Config) ([]*lab.JobFile, error) {
+// layers are the defaults of user file and site file and those of the fleet,
+// the stronger first.
+func layers(conf *site.Config, fleet string) ([]*lab.JobFile, error) {
+	if f, err := conf.Fleet(fleet); err == nil { // whoever connects reports an unknown one
+		fleet = f.Name
+	}
 	var out []*lab.JobFile
-	for i := len(conf.Defaults) - 1; i >= 0; i-- {
-		l := conf.Defaults[i]
+	for _, l := range slices.Backward(conf.DefaultsOn(fleet)) {
 		j, err := lab.NewJobFile(l.File, l.Prefix, l.Keys)
 		if err != nil {
 			return nil, err

@@ -192,7 +192,7 @@ func (a *app) compose(f jobFlags) (*spec.Spec, *recipes.Composition, error) {
 			return nil, nil, err
 		}
 	}
-	o, err := f.options(conf)
+	o, err := f.options(conf, a.cli.Fleet)
 	if err != nil {
 		return nil, nil, err
 	}

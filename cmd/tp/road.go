@@ -68,7 +68,7 @@ func (a *app) walk(ctx context.Context, f jobFlags, s start) (*road, error) {
 			return nil, err
 		}
 	}
-	options, err := f.options(conf)
+	options, err := f.options(conf, a.cli.Fleet)
 	if err != nil {
 		return nil, err
 	}

@@ -118,13 +118,6 @@ func (q *Queue) submit(ctx context.Context, lease *durable.Lease, r *ledger.Run,
 		}
 		return refusal(err)
 	}
-	var silent *slurm.Unreachable
-	if errors.As(err, &silent) && silent.NotSent {
-		if e := q.Ledger.Append(r, ledger.Event{Type: ledger.Refused, Attempt: n, Message: "not sent: " + err.Error()}); e != nil {
-			return errors.Join(err, e)
-		}
-		return fault.New(fault.Unreachable, "%w; nothing was submitted", err).WithHint("tp submit --plan %s, when the cluster answers", s.plan.Short())
-	}
 	if e := q.Ledger.Append(r, ledger.Event{Type: ledger.Doubt, Attempt: n, Message: err.Error()}); e != nil {
 		return errors.Join(err, e)
 	}

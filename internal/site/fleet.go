@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tuneplane/tp/internal/fault"
+	"github.com/tuneplane/tp/internal/spec"
 	"github.com/tuneplane/tp/internal/tomlfile"
 )
 
@@ -20,8 +21,25 @@ type Fleet struct {
 	TokenFile    string // a file with a JWT
 	TokenCommand []string
 	Timeout      time.Duration // of one request
-	// Defaults of a job on this fleet, below those of the user and the lab.
-	Account, Partition, QOS, Time string
+}
+
+// DefaultsOn are the layers of defaults for a job on a fleet: what is set for
+// the fleet, then the [defaults]. A later layer wins.
+func (c *Config) DefaultsOn(fleet string) []Layer {
+	return slices.Concat(c.fleets[fleet], c.Defaults)
+}
+
+// job are the settings that a fleet gives its jobs.
+func (k fleetKeys) job() (keys spec.JobKeys, given bool) {
+	for _, s := range []struct {
+		text string
+		into *any
+	}{{k.Account, &keys.Account}, {k.Partition, &keys.Partition}, {k.QOS, &keys.QOS}, {k.Time, &keys.Time}} {
+		if s.text != "" {
+			*s.into, given = s.text, true
+		}
+	}
+	return keys, given
 }
 
 // DefaultTimeout of one request: slurmctld's own MessageTimeout is 10 s.
@@ -148,10 +166,6 @@ func (fl Fleet) overlay(o Options, f *tomlfile.File, name string, k fleetKeys) (
 	}
 	set(&fl.Kind, k.Kind)
 	set(&fl.URL, k.URL)
-	set(&fl.Account, k.Account)
-	set(&fl.Partition, k.Partition)
-	set(&fl.QOS, k.QOS)
-	set(&fl.Time, k.Time)
 	return fl, nil
 }
 

@@ -103,8 +103,14 @@ account = "mine"
 		t.Errorf("objects %+v", o)
 	}
 	main, _ := c.Fleet("")
-	if main.URL != "http://mine:6820" || main.TokenCommand != nil || main.Account != "a" {
+	if main.URL != "http://mine:6820" || main.TokenCommand != nil {
 		t.Errorf("the site's token must not go to the user's URL: %+v", main)
+	}
+	if l := c.DefaultsOn("main"); len(l) != 3 || l[0].Keys.Account != "a" || l[2].Keys.Account != "mine" {
+		t.Errorf("the fleet's defaults come below all others: %+v", l)
+	}
+	if l := c.DefaultsOn("other"); len(l) != 2 {
+		t.Errorf("a fleet without defaults has the common ones: %+v", l)
 	}
 	if !c.ImagesSet || len(c.Images) != 0 || !c.Environment.GetUserEnv || len(c.Defaults) != 2 || c.Defaults[1].Keys.Account != "mine" {
 		t.Errorf("%+v", c)

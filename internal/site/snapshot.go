@@ -16,9 +16,6 @@ var deviceNames = []string{"gpu", "npu", "dcu", "mlu", "xpu", "hpu", "tpu", "gcu
 
 func isDevice(g slurm.GRES) bool { return slices.Contains(deviceNames, g.Name) && g.Count > 0 }
 
-// measuredHere is the origin of a series that no file names.
-const measuredHere = "cluster"
-
 // FromSnapshot makes a registry of what the cluster reports, for sites without
 // a site file: one series per GRES type, "gpu" for devices without type, "cpu"
 // for nodes without devices.
@@ -66,7 +63,7 @@ func FromSnapshot(snap *slurm.Snapshot) *Registry {
 }
 
 func measured(name, gres string, nodes []slurm.Node, snap *slurm.Snapshot) Series {
-	s := Series{Name: name, GRES: gres, Origin: measuredHere, Nodes: 1}
+	s := Series{Name: name, GRES: gres, Origin: "cluster", Nodes: 1}
 	kind, typ, _ := strings.Cut(gres, ":")
 	count := func(n slurm.Node) (total int) {
 		for _, g := range n.GRES {

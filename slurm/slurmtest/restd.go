@@ -98,6 +98,14 @@ func (d *Restd) Set(id slurm.JobID, state slurm.State, reason string, exit int) 
 	return nil
 }
 
+// Queue is a job that somebody else's sbatch made.
+func (d *Restd) Queue(name string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.jobs = append(d.jobs, d.job(map[string]any{"name": name, "partition": "h200", "minimum_nodes": 1.0, "tasks": 1.0}, d.next, 0, 1))
+	d.next++
+}
+
 // Forget drops a job, as slurmctld does after MinJobAge and accounting never.
 func (d *Restd) Forget(id slurm.JobID) {
 	d.mu.Lock()

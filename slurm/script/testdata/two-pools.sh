@@ -94,12 +94,28 @@ tp_leave() {
   exit "$rc"
 }
 trap tp_leave EXIT
-tp_stop() { # Slurm ends the job: time limit, preemption or scancel
-  local state=CANCELLED
-  # Slurm looks at time limits every 30 s and may be early by as much.
-  if ((TP_TIME_LIMIT > 0 && SECONDS >= TP_TIME_LIMIT - 35)); then state=TIMEOUT; fi
-  tp_end "$state" 143 '' "ended by Slurm after $SECONDS s"
+tp_why() { # sets tp_state and tp_reason: why Slurm ends this job, in its own words
+  local line
+  line=$(timeout 5 scontrol -o show job "$SLURM_JOB_ID" 2>/dev/null | sed -n 1p) || line=''
+  tp_state=CANCELLED tp_reason="cancelled after $SECONDS s"
+  case $line in
+    *JobState=TIMEOUT* | *JobState=DEADLINE*) tp_state=TIMEOUT tp_reason="time limit reached after $SECONDS s" ;;
+    *JobState=PREEMPTED*) tp_state=PREEMPTED tp_reason="preempted after $SECONDS s" ;;
+    *JobState=PENDING*) tp_state=PREEMPTED tp_reason="requeued after $SECONDS s" ;;
+    *JobState=RUNNING*PreemptTime=[0-9]*) tp_state=PREEMPTED tp_reason="preempted after $SECONDS s, within its grace time" ;;
+    *JobState=*) ;;
+    *) # the controller does not answer; it looks at time limits every 30 s and may be early by as much
+      if ((TP_TIME_LIMIT > 0 && SECONDS >= TP_TIME_LIMIT - 35)); then tp_state=TIMEOUT tp_reason="ended by Slurm after $SECONDS s, near its time limit"; fi ;;
+  esac
+}
+tp_stop() { # time limit, preemption, requeue or scancel
+  trap '' TERM
+  tp_why
+  tp_end "$tp_state" 143 '' "$tp_reason"
   tp_teardown
+  # A job that ends by itself within its grace time has failed and is not
+  # requeued: Slurm must be the one to end it.
+  if [[ $tp_reason == *'grace time' ]]; then sleep 3600 || true; fi
   exit 143
 }
 trap tp_stop TERM
