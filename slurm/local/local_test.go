@@ -40,11 +40,26 @@ func open(t *testing.T) *Client {
 				wait(t, c, id)
 			}
 		}
-		if left := processes(t, c.dir); len(left) > 0 {
-			t.Errorf("left behind: %v", left)
-		}
+		gone(t, c)
 	})
 	return c
+}
+
+// gone waits a moment for the supervisor, which ends right after its last word.
+func gone(t *testing.T, c *Client) {
+	t.Helper()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(5 * time.Second); ; <-tick.C {
+		left := processes(t, c.dir)
+		if len(left) == 0 {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Errorf("left behind: %v", left)
+			return
+		}
+	}
 }
 
 func write(t *testing.T, path, text string) {
@@ -65,6 +80,12 @@ func processes(t *testing.T, dir string) map[string]string {
 				line, _ := os.ReadFile(filepath.Join(filepath.Dir(f), "cmdline"))
 				found[filepath.Base(filepath.Dir(f))] = strings.ReplaceAll(string(line), "\x00", " ")
 			}
+		}
+	}
+	files, _ := filepath.Glob("/proc/[0-9]*/cmdline") // those of tree, whatever they have done to themselves
+	for _, f := range files {
+		if data, err := os.ReadFile(f); err == nil && string(data) == "sleep\x0031415\x00" {
+			found[filepath.Base(filepath.Dir(f))] = "sleep of the tree"
 		}
 	}
 	delete(found, strconv.Itoa(os.Getpid()))
@@ -250,13 +271,13 @@ func TestTwoSubmitsAtOnceGetTwoIDs(t *testing.T) {
 // their own, deaf ones, environments cleared below a child, daemons.
 const tree = `
 trap '' TERM
-setsid sleep 300 &
-(setsid sleep 300 &) &
-env -i setsid sleep 300 &
-env -i sh -c 'trap "" TERM; sleep 300 & wait' &
-srun --overlap bash -c 'trap "" TERM; setsid sleep 300 & sleep 300 & wait' &
+setsid sleep 31415 &
+(setsid sleep 31415 &) &
+env -i setsid sleep 31415 &
+env -i sh -c 'trap "" TERM; sleep 31415 & wait' &
+srun --overlap bash -c 'trap "" TERM; setsid sleep 31415 & sleep 31415 & wait' &
 echo up >up
-sleep 300 & wait; sleep 300
+sleep 31415 & wait; sleep 31415
 `
 
 func TestCancelEndsTheWholeTree(t *testing.T) {
@@ -282,9 +303,7 @@ func TestNothingIsLeftAfterTheScript(t *testing.T) {
 	if j := wait(t, c, id); j.State != slurm.Failed || j.ExitCode != 4 {
 		t.Errorf("%+v", j)
 	}
-	if left := processes(t, c.dir); len(left) > 0 {
-		t.Errorf("left behind: %v", left)
-	}
+	gone(t, c)
 }
 
 func TestScriptsOwnTrapHearsTheTimeLimit(t *testing.T) {
