@@ -84,7 +84,7 @@ func processes(t *testing.T, dir string) map[string]string {
 	}
 	files, _ := filepath.Glob("/proc/[0-9]*/cmdline") // those of tree, whatever they have done to themselves
 	for _, f := range files {
-		if data, err := os.ReadFile(f); err == nil && string(data) == "sleep\x0031415\x00" {
+		if data, err := os.ReadFile(f); err == nil && string(data) == "sleep\x00"+odd+"\x00" {
 			found[filepath.Base(filepath.Dir(f))] = "sleep of the tree"
 		}
 	}
@@ -211,12 +211,12 @@ func TestEnvironmentIsExactlyTheRequests(t *testing.T) {
 	t.Setenv("BASH_ENV", "/nonexistent")
 	c := open(t)
 	r := request(t, c, `exec cat "/proc/$$/environ" >environ`+"\n")
-	odd := []slurm.EnvVar{
+	hard := []slurm.EnvVar{
 		{Name: "T_EMPTY"}, {Name: "T_LINES", Value: "one\ntwo\n"}, {Name: "T_QUOTES", Value: `'"$(id)` + "`\\"},
 		{Name: "T_ODD", Value: slurmtest.OddName}, {Name: "T_BYTES", Value: "\xff\xfe\x01"}, {Name: "T_SPACE", Value: "  x "},
 		{Name: "tp_var", Value: "1"}, {Name: "job", Value: "2"}, {Name: "env", Value: "3"}, {Name: "leader", Value: "4"},
 	}
-	r.Env = append(r.Env, odd...)
+	r.Env = append(r.Env, hard...)
 	id := submit(t, c, r)
 	if j := wait(t, c, id); j.State != slurm.Completed {
 		t.Fatalf("%+v: %s", j, output(t, r, id))
@@ -269,7 +269,7 @@ func TestTwoSubmitsAtOnceGetTwoIDs(t *testing.T) {
 
 // tree starts processes that hide in every way a training does: sessions of
 // their own, deaf ones, environments cleared below a child, daemons.
-const tree = `
+var tree = strings.ReplaceAll(`
 trap '' TERM
 setsid sleep 31415 &
 (setsid sleep 31415 &) &
@@ -278,7 +278,10 @@ env -i sh -c 'trap "" TERM; sleep 31415 & wait' &
 srun --overlap bash -c 'trap "" TERM; setsid sleep 31415 & sleep 31415 & wait' &
 echo up >up
 sleep 31415 & wait; sleep 31415
-`
+`, "31415", odd)
+
+// odd is a sleep by which the processes of this test are known.
+var odd = fmt.Sprint("31415.", os.Getpid())
 
 func TestCancelEndsTheWholeTree(t *testing.T) {
 	c := open(t)
