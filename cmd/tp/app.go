@@ -18,6 +18,7 @@ import (
 	"github.com/tuneplane/tp/internal/ui"
 	"github.com/tuneplane/tp/slurm"
 	"github.com/tuneplane/tp/slurm/connect"
+	"github.com/tuneplane/tp/slurm/local"
 )
 
 // app is one command's surroundings: streams, and files that are read when
@@ -150,8 +151,8 @@ func (a *app) connect(ctx context.Context, name string) (*cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	if fleet.Kind == "local" {
-		return nil, fault.New(fault.Usage, "fleet %s: kind local cannot run jobs in this version", fleet.Name).WithHint("tp fleet ls")
+	if fleet.Kind == site.Local {
+		return a.here(ctx, fleet)
 	}
 	me, err := a.user()
 	if err != nil {
@@ -178,6 +179,25 @@ func (a *app) connect(ctx context.Context, name string) (*cluster, error) {
 		memory.save(found)
 	}
 	return &cluster{client, fleet, choice, found}, nil
+}
+
+// here is this machine as a fleet.
+func (a *app) here(ctx context.Context, fleet site.Fleet) (*cluster, error) {
+	client, err := local.Open(local.Options{Dir: filepath.Join(a.conf.StateDir, "local")})
+	if err != nil {
+		return nil, fault.New(fault.Usage, "fleet %s: %w", fleet.Name, err).WithHint("state_dir in ~/.config/tp/user.toml")
+	}
+	info, err := client.Info(ctx)
+	return &cluster{client, fleet, connect.Choice{Transport: info.Transport}, info}, err
+}
+
+// registry is the hardware of a fleet: that of the site file, else what the
+// fleet reports. The site file speaks of clusters, not of this machine.
+func (a *app) registry(f site.Fleet, snap *slurm.Snapshot) *site.Registry {
+	if r := a.conf.Registry(); r != nil && f.Kind != site.Local {
+		return r
+	}
+	return site.FromSnapshot(snap)
 }
 
 // queue submits to a cluster under this user's ledger.

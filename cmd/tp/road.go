@@ -13,6 +13,7 @@ import (
 
 	"github.com/tuneplane/tp/bundle"
 	"github.com/tuneplane/tp/bundle/store"
+	"github.com/tuneplane/tp/gates"
 	"github.com/tuneplane/tp/internal/fault"
 	"github.com/tuneplane/tp/internal/lab"
 	"github.com/tuneplane/tp/internal/ledger"
@@ -22,6 +23,7 @@ import (
 	"github.com/tuneplane/tp/internal/view"
 	"github.com/tuneplane/tp/recipes"
 	"github.com/tuneplane/tp/slurm"
+	"github.com/tuneplane/tp/slurm/local"
 )
 
 // road is the way from a lab to a plan, with what staging needs afterwards.
@@ -79,6 +81,9 @@ func (a *app) walk(ctx context.Context, f jobFlags, s start) (*road, error) {
 	}
 	r.spec = wanted
 	registry := conf.Registry()
+	if fleet, err := conf.Fleet(a.cli.Fleet); err == nil && fleet.Kind == site.Local {
+		registry = nil // measured, see app.registry
+	}
 	if registry != nil {
 		for _, p := range r.spec.Profiles {
 			if _, _, _, err := registry.Resolve(p); err != nil {
@@ -156,6 +161,9 @@ func (a *app) walk(ctx context.Context, f jobFlags, s start) (*road, error) {
 	}
 	if r.cluster != nil {
 		in.Transport = r.cluster.choice.Transport
+		if here, ok := r.cluster.Client.(*local.Client); ok {
+			in.PathFirst, in.Interface = here.Commands(), ""
+		}
 		in.Warnings = append(in.Warnings, r.cluster.choice.Warnings...)
 	}
 	if r.plan, err = plan.Resolve(in); err != nil || r.cluster == nil {
@@ -165,8 +173,11 @@ func (a *app) walk(ctx context.Context, f jobFlags, s start) (*road, error) {
 }
 
 // expressible asks the transport whether it can say everything the plan wants,
-// and adds what it will leave out to the warnings.
+// and adds what it will leave out to the warnings. A gate's objection comes first.
 func (c *cluster) expressible(ctx context.Context, p *plan.Plan) error {
+	if gates.Worst(p.Observed.Verdicts) == gates.Block {
+		return nil
+	}
 	checker, ok := c.Client.(interface {
 		Check(context.Context, *slurm.Request) ([]string, error)
 	})

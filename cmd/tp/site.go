@@ -5,10 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"github.com/tuneplane/tp/internal/durable"
 	"github.com/tuneplane/tp/internal/fault"
@@ -33,6 +31,9 @@ func (c *siteInitCmd) Run(ctx context.Context, a *app) error {
 	snap, err := cl.Snapshot(ctx)
 	if err != nil {
 		return reach(err)
+	}
+	if snap.Info.Local {
+		return fault.New(fault.Usage, "fleet %s is this machine alone and needs no site file", cl.fleet.Name).WithHint("tp site init --fleet NAME, where a Slurm cluster is reached")
 	}
 	text := site.Example(snap)
 	if c.File == "" {
@@ -89,12 +90,13 @@ func (c *siteCheckCmd) Run(ctx context.Context, a *app) error {
 	return a.findings(list)
 }
 
-// checkFleets compares every series with what each fleet reports.
+// checkFleets compares every series with what each fleet reports, or the one
+// that --fleet names.
 func (a *app) checkFleets(ctx context.Context, conf *site.Config) []finding {
 	var list []finding
-	names := slices.Sorted(maps.Keys(conf.Fleets))
-	if len(names) == 0 {
-		names = []string{site.Implied}
+	names := conf.Names()
+	if a.cli.Fleet != "" {
+		names = []string{a.cli.Fleet}
 	}
 	for _, name := range names {
 		cl, err := a.connect(ctx, name)
@@ -109,6 +111,9 @@ func (a *app) checkFleets(ctx context.Context, conf *site.Config) []finding {
 			continue
 		}
 		for _, s := range conf.Series {
+			if snap.Info.Local {
+				break // the site file speaks of clusters
+			}
 			nodes := 0
 			for _, n := range snap.Nodes {
 				if s.Has(n) {

@@ -37,6 +37,7 @@ type Input struct {
 	User      string
 	Env       []spec.EnvVar // the caller's allow-list: PATH, HOME, …
 	Prolog    []string      // of the site
+	PathFirst string        // directory in front of the job's PATH, whoever sets it; "" for none
 	Interface string        // of the site's network
 	Transport string
 	Git       spec.Provenance
@@ -179,6 +180,13 @@ func environment(in Input) ([]slurm.EnvVar, error) {
 			index[v.Name] = len(out)
 			out = append(out, slurm.EnvVar{Name: v.Name, Value: v.Value})
 		}
+	}
+	if in.PathFirst != "" {
+		i, ok := index["PATH"]
+		if !ok {
+			return nil, fault.New(fault.Usage, "the job has no PATH")
+		}
+		out[i].Value = in.PathFirst + ":" + out[i].Value
 	}
 	return out, nil
 }

@@ -63,8 +63,9 @@ type Config struct {
 	// Defaults are the [defaults] tables, the site's first: a later layer wins.
 	Defaults []Layer
 
-	values map[string]Value
-	fleets map[string][]Layer // the job settings of each fleet, the site's first
+	implied string // the fleet when no file names one
+	values  map[string]Value
+	fleets  map[string][]Layer // the job settings of each fleet, the site's first
 }
 
 // Layer is one [defaults] table, typed by lab.NewJobFile(File, Prefix, Keys).
@@ -124,6 +125,7 @@ func Load(o Options) (*Config, error) {
 		}
 		break
 	}
+	c.implied = implied(o, c.SitePath)
 	path := filepath.Join(config, "tp", "user.toml")
 	switch data, info, err := read(path); {
 	case errors.Is(err, fs.ErrNotExist):

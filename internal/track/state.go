@@ -88,6 +88,9 @@ func reason(j slurm.Job) string {
 	case slurm.Completed, slurm.Cancelled: // a cancelled job keeps the reason for which it once waited
 		return ""
 	case slurm.NodeFail, slurm.BootFail, slurm.OutOfMemory, slurm.Deadline:
+		if j.Description != "" {
+			return string(j.State) + ": " + j.Description
+		}
 		return string(j.State)
 	}
 	if j.Reason == "None" {
