@@ -73,6 +73,14 @@ func (t *Tracker) Record(r *ledger.Run, jobs []slurm.Job) error {
 	if seen.State == r.State && seen.Gate == r.Gate && seen.Reason == r.Reason {
 		return nil
 	}
+	// A short job may be seen for the first time after its end.
+	if seen.State.Final() && attempt.Started.IsZero() && len(jobs) > 0 && !jobs[0].Start.IsZero() &&
+		(seen.State != ledger.Cancelled || jobs[0].End.After(jobs[0].Start)) { // cancelled in the queue: Slurm sets both alike
+		began := ledger.Event{Type: ledger.Changed, At: jobs[0].Start, Attempt: attempt.N, JobID: attempt.JobID, State: ledger.Running}
+		if err := t.Ledger.Append(r, began); err != nil {
+			return err
+		}
+	}
 	e := ledger.Event{Type: ledger.Changed, Attempt: attempt.N, JobID: attempt.JobID, State: seen.State, Reason: seen.Reason, Gate: seen.Gate}
 	e.At = happened(seen.State, jobs)
 	return t.Ledger.Append(r, e)

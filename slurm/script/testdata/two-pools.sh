@@ -195,8 +195,10 @@ tp_role() { # FUNCTION ROLE: runs once per node, under srun
   # step on 24.11 and 26.05.
   exec >>"$TP_RUN_DIR/logs/$TP_ROLE.node$TP_NODE_RANK$TP_LOG_SUFFIX.log" 2>&1
   trap : TERM # the role answers; this shell reports
+  exec 3>&2 2>/dev/null # bash would print its own code when a signal ends the role
   set +e
   (
+    exec 2>&3 3>&-
     trap - TERM
     set -euo pipefail
     "$1"
