@@ -2,8 +2,8 @@ package e2e
 
 import (
 	"path/filepath"
-	"strconv"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
