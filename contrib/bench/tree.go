@@ -130,11 +130,13 @@ func random(rnd *rand.Rand, n int) []byte {
 	return b[:n]
 }
 
-// writer writes text that compresses like code: words of a vocabulary, the
-// first ones much more often, in indented lines.
+// writer writes text that compresses like code, to between a fourth and a fifth:
+// words of a vocabulary, the first ones much more often, in indented lines, of
+// which every third was there before.
 type writer struct {
-	rnd   *rand.Rand
-	words [][]byte
+	rnd    *rand.Rand
+	words  [][]byte
+	recent [128][]byte
 }
 
 func newWriter(rnd *rand.Rand) *writer {
@@ -154,18 +156,26 @@ func newWriter(rnd *rand.Rand) *writer {
 
 func (w *writer) bytes(n int) []byte {
 	var b bytes.Buffer
-	b.Grow(n + 64)
+	b.Grow(n + 256)
 	for b.Len() < n {
-		v := w.rnd.Uint64()
-		for range v & 3 {
-			b.WriteString("    ")
-		}
-		for range 2 + v>>2&7 {
-			u := w.rnd.Float64()
-			b.Write(w.words[int(u*u*u*u*float64(len(w.words)))])
-			b.WriteByte(' ')
-		}
-		b.WriteByte('\n')
+		b.Write(w.next())
 	}
 	return b.Bytes()[:n]
+}
+
+func (w *writer) next() []byte {
+	slot := &w.recent[w.rnd.IntN(len(w.recent))]
+	if w.rnd.IntN(3) == 0 && len(*slot) > 0 {
+		return *slot
+	}
+	line := (*slot)[:0]
+	for range w.rnd.IntN(4) {
+		line = append(line, "    "...)
+	}
+	for range 2 + w.rnd.IntN(8) {
+		u := w.rnd.Float64()
+		line = append(append(line, w.words[int(u*u*u*u*float64(len(w.words)))]...), ' ')
+	}
+	*slot = append(line, '\n')
+	return *slot
 }
