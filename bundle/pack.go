@@ -25,11 +25,15 @@ type packer struct {
 	zstd  *zstd.Encoder
 }
 
-func newPacker(root string, files []File, check *checker) (*packer, error) {
+// newPacker makes room for the largest segment at once, instead of growing into
+// it: memory that is not used costs nothing, touching new memory does.
+func newPacker(root string, files []File, check *checker, largest int) (*packer, error) {
 	// "Fastest" has the ratio of zstd -3 on code. One thread: segments are
 	// packed side by side. No checksum: an object has its SHA-256.
 	enc, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false))
-	return &packer{root: root, files: files, check: check, zstd: enc}, err
+	p := &packer{root: root, files: files, check: check, zstd: enc, frame: make([]byte, 0, largest)}
+	p.raw.Grow(largest)
+	return p, err
 }
 
 // pack returns the frame of a segment, valid until the next call. Every byte is
@@ -95,7 +99,7 @@ func (p *packer) content(i int, offset, length int64) error {
 		return err
 	}
 	defer file.Close()
-	p.raw.Grow(int(length) + fileOverhead)
+	p.raw.Grow(int(length))
 	data := p.raw.AvailableBuffer()[:length]
 	if err := file.readAt(data, offset); err != nil {
 		return err

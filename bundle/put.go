@@ -130,9 +130,11 @@ func upload(ctx context.Context, man *Manifest, root string, st store.Store, mis
 		return nil, err
 	}
 	var total, done int64
+	largest := 0
 	for _, i := range missing {
 		if i != endIndex {
 			total += man.Segments[i].RawSize
+			largest = max(largest, man.Segments[i].archived())
 		}
 	}
 	put, wait := st.Put, func() error { return nil }
@@ -157,7 +159,7 @@ func upload(ctx context.Context, man *Manifest, root string, st store.Store, mis
 	})
 	for range min(uploadWidth(), len(missing)) {
 		group.Go(func() error {
-			p, err := newPacker(root, man.Files, check)
+			p, err := newPacker(root, man.Files, check, largest)
 			if err != nil {
 				return err
 			}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -15,6 +16,11 @@ import (
 // ask together share a commit of the file system's journal; more than this only
 // pile up in front of a slow disk.
 const syncWidth = 16
+
+// writeSize is how much is written at once. A write of many MiB makes Linux take
+// huge pages for its cache, which are rarely at hand: 4 to 7 times the CPU time
+// (ext4, Linux 6.18, in a virtual machine).
+const writeSize = 512 << 10
 
 // Batch writes many objects while the disk catches up behind: a Put waits for
 // the page cache only, and Wait for everything.
@@ -59,8 +65,10 @@ func (b *Batch) Put(ctx context.Context, name string, body []byte) error {
 	if err != nil {
 		return b.dir.errorf(err)
 	}
-	if _, err := f.Write(body); err != nil {
-		return b.dir.errorf(errors.Join(err, f.Close(), os.Remove(f.Name())))
+	for part := range slices.Chunk(body, writeSize) {
+		if _, err := f.Write(part); err != nil {
+			return b.dir.errorf(errors.Join(err, f.Close(), os.Remove(f.Name())))
+		}
 	}
 	b.group.Go(func() error {
 		err := publish(f, target)
