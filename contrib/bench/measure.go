@@ -18,6 +18,7 @@ const notInstalled = "not installed"
 type row struct {
 	name    string
 	dir     string
+	env     []string // besides the caller's
 	argv    []string
 	before  func(ctx context.Context, run int) error // puts back what the command changes; not timed
 	after   func(output string) error                // sees what the command printed; not timed
@@ -66,7 +67,7 @@ func (r *row) once(ctx context.Context, run int) error {
 		}
 	}
 	cmd := exec.CommandContext(ctx, r.argv[0], r.argv[1:]...)
-	cmd.Dir = r.dir
+	cmd.Dir, cmd.Env = r.dir, append(os.Environ(), r.env...)
 	cmd.WaitDelay = time.Second // children of a killed shell hold its pipes
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
