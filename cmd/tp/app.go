@@ -169,11 +169,11 @@ func (a *app) connect(ctx context.Context, name string) (*cluster, error) {
 		DialectHint: info.Dialect, Known: info,
 	})
 	if err != nil {
-		return nil, fault.New(fault.Unreachable, "%w", err).WithHint("tp doctor")
+		return nil, reach(err, fleet)
 	}
 	found, err := client.Info(ctx)
 	if err != nil {
-		return nil, reach(err)
+		return nil, reach(err, fleet)
 	}
 	if found != info {
 		memory.save(found)

@@ -127,7 +127,8 @@ func (a *app) walk(ctx context.Context, f jobFlags, s start) (*road, error) {
 	})
 	failed := group.Wait()
 	if asked != nil && (registry == nil || !f.Offline) {
-		return nil, reach(asked)
+		fleet, _ := conf.Fleet(a.cli.Fleet)
+		return nil, reach(asked, fleet)
 	}
 	if failed != nil {
 		return nil, failed
@@ -193,10 +194,13 @@ func (c *cluster) expressible(ctx context.Context, p *plan.Plan) error {
 }
 
 // reach makes a refusal or silence of the cluster a fault.
-func reach(err error) error {
+func reach(err error, fleet site.Fleet) error {
 	var f *fault.Error
 	if errors.As(err, &f) {
 		return err
+	}
+	if refused := refusedToken(err, fleet); refused != nil {
+		return refused
 	}
 	return fault.New(fault.Unreachable, "%w", err).WithHint("tp doctor")
 }

@@ -2,9 +2,7 @@ package e2e
 
 import (
 	"bufio"
-	"bytes"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"net/http/httputil"
@@ -76,39 +74,27 @@ func (p *proxy) listen() {
 	}()
 }
 
-// serve takes one connection's requests one by one.
+// serve takes one request of a connection.
 func (p *proxy) serve(tp net.Conn) {
 	defer tp.Close()
-	in := bufio.NewReader(tp)
-	for {
-		r, err := http.ReadRequest(in)
-		if err != nil {
-			return
-		}
-		body, err := io.ReadAll(r.Body)
-		if err != nil {
-			return
-		}
-		r.Body = io.NopCloser(bytes.NewReader(body))
-		// The server closes after each answer, so its end is the answer's.
-		r.Header.Set("Connection", "close")
-		request, err := httputil.DumpRequest(r, true)
-		if err != nil {
-			return
-		}
-		if r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/job/submit") {
-			p.mu.Lock()
-			p.seen++
-			do := p.submit
-			p.mu.Unlock()
-			if do != nil {
-				do(request, tp)
-				return
-			}
-		}
-		tp.Write(p.forward(request))
+	r, err := http.ReadRequest(bufio.NewReader(tp))
+	if err != nil {
 		return
 	}
+	request, err := httputil.DumpRequest(r, true)
+	if err != nil {
+		return
+	}
+	do := p.pass
+	if r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/job/submit") {
+		p.mu.Lock()
+		p.seen++
+		if p.submit != nil {
+			do = p.submit
+		}
+		p.mu.Unlock()
+	}
+	do(request, tp)
 }
 
 // forward gives the whole answer of the server, nil if there was none.
@@ -121,8 +107,16 @@ func (p *proxy) forward(request []byte) []byte {
 	if _, err := server.Write(request); err != nil {
 		return nil
 	}
-	answer, _ := io.ReadAll(server)
-	return answer
+	answer, err := http.ReadResponse(bufio.NewReader(server), nil)
+	if err != nil {
+		return nil
+	}
+	answer.Close = true // one request for each connection
+	whole, err := httputil.DumpResponse(answer, true)
+	if err != nil {
+		return nil
+	}
+	return whole
 }
 
 // onSubmit says what becomes of the submissions from now on.
