@@ -141,10 +141,10 @@ func TestExactlyOnceUnderFaults(t *testing.T) {
 			digest, name := w.planned(countedArgs...)
 			sent := make(chan struct{})
 			p.onSubmit(once(func(request []byte, tp net.Conn) { close(sent); p.pass(request, tp) }, p.pass))
-			pause := time.Duration(rand.Int64N(int64(2 * whole)))
+			pause := time.Duration(rand.Int64N(int64(whole)))
 			r := w.tpKilled(func(ctx context.Context) {
 				if i%2 == 1 { // around the request, where it matters most
-					pause = time.Duration(rand.Int64N(int64(60 * time.Millisecond)))
+					pause = time.Duration(rand.Int64N(int64(30 * time.Millisecond)))
 					select {
 					case <-sent:
 					case <-ctx.Done():

@@ -334,6 +334,32 @@ func TestClockSetBack(t *testing.T) {
 	w.submits(1)
 }
 
+// The disk is full when the answer is here: the message says that there is a
+// job, and the next one finds it.
+func TestOutcomeCannotBeWritten(t *testing.T) {
+	for _, answer := range []error{nil, cut} {
+		w := newWorld(t)
+		s := w.stage()
+		events := filepath.Join(s.Run().Dir, "events.jsonl")
+		w.fake.OnSubmit = func(int, *slurm.Request) (bool, error) {
+			err := os.Rename(events, events+".away")
+			return true, errors.Join(answer, err, os.Mkdir(events, 0o700))
+		}
+		_, err := w.queue().Submit(t.Context(), s)
+		var f *fault.Error
+		if want := "could not be written down"; !errors.As(err, &f) || !strings.Contains(f.Msg, want) || f.Hint == "" || answer == nil && !strings.Contains(f.Msg, "job 100 is queued") {
+			t.Errorf("answer %v: %v", answer, err)
+		}
+		if err := errors.Join(os.Remove(events), os.Rename(events+".away", events)); err != nil {
+			t.Fatal(err)
+		}
+		if r, err := w.queue().Submit(t.Context(), w.resumed(s.Run())); err != nil || r.JobID() != 100 {
+			t.Errorf("afterwards: job %s, %v", r.JobID(), err)
+		}
+		w.submits(1)
+	}
+}
+
 // Nothing was sent, so there is nothing to look for and nothing to wait for.
 func TestNotSentIsNoDoubt(t *testing.T) {
 	w := newWorld(t)
