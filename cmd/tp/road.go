@@ -161,7 +161,8 @@ func (a *app) gather(ctx context.Context, r *road) (facts, error) {
 	})
 	failed := group.Wait()
 	if asked != nil && (r.registry == nil || !r.flags.Offline) {
-		return f, reach(asked)
+		fleet, _ := a.conf.Fleet(a.cli.Fleet)
+		return f, reach(asked, fleet)
 	}
 	a.provenance(&f.git)
 	return f, failed
@@ -220,10 +221,13 @@ func (c *cluster) expressible(ctx context.Context, p *plan.Plan) error {
 }
 
 // reach makes a refusal or silence of the cluster a fault.
-func reach(err error) error {
+func reach(err error, fleet site.Fleet) error {
 	var f *fault.Error
 	if errors.As(err, &f) {
 		return err
+	}
+	if refused := refusedToken(err, fleet); refused != nil {
+		return refused
 	}
 	return fault.New(fault.Unreachable, "%w", err).WithHint("tp doctor")
 }
