@@ -161,6 +161,10 @@ func notes(sel *bundle.Selection) []string {
 }
 
 func dirty(p spec.Provenance) error {
+	if p.Commit == "" {
+		return fault.New(fault.Usage, "the repository has no commit yet, so the run could not be traced to one").
+			WithHint("git add -A && git commit -m 'First commit', or --allow-dirty")
+	}
 	shown := p.Changed[:min(len(p.Changed), 20)]
 	what := "1 file differs"
 	if n := len(p.Changed); n > 1 {

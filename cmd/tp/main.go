@@ -93,10 +93,10 @@ func Main(args []string, streams *ui.Streams) fault.Code {
 		err = cerr
 	}
 	if err != nil && ctx.Err() != nil {
-		stopped := fault.New(fault.Interrupted, "interrupted: %w", err)
+		stopped := fault.New(fault.Interrupted, "interrupted")
 		var f *fault.Error
-		if errors.As(err, &f) {
-			stopped.Hint = f.Hint // a submission in doubt still needs to be settled
+		if errors.As(err, &f) { // a submission in doubt still needs to be settled
+			stopped.Msg, stopped.Hint = "interrupted: "+f.Msg, f.Hint
 		}
 		err = stopped
 	}
@@ -188,6 +188,14 @@ func (a *app) report(err error) fault.Code {
 		fmt.Fprintf(a.Err, "tp: try: %s\n", ui.CleanLines(hint))
 	}
 	return code
+}
+
+// textOnly refuses --json where the result is a text for another program.
+func (a *app) textOnly(command string) error {
+	if !a.cli.JSON {
+		return nil
+	}
+	return fault.New(fault.Usage, "%s prints text as it is and has no JSON form", command).WithHint("%s without --json", command)
 }
 
 // printJSON writes the command's one document. An empty list is [], not null.

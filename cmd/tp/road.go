@@ -44,6 +44,7 @@ type start struct {
 	runID string
 	env   []spec.EnvVar // nil: this process's
 	lab   string        // root; empty: where we are
+	shown bool          // --plan
 }
 
 // walk resolves a plan. Nothing is written but caches; everything that a flag
@@ -64,7 +65,8 @@ func (a *app) walk(ctx context.Context, f jobFlags, s start) (*road, error) {
 	if err := packed(r.spec.Roles, r.manifest); err != nil {
 		return nil, err
 	}
-	if len(facts.git.Changed) > 0 && !f.AllowDirty {
+	// A plan that was shown is compared whole; what changed is said in its words.
+	if len(facts.git.Changed) > 0 && !f.AllowDirty && !s.shown {
 		return nil, dirty(facts.git)
 	}
 	in, err := a.input(ctx, r, how, facts, s.runID)
