@@ -11,7 +11,12 @@ test *args:
 demo *args:
 	contrib/demo {{args}}
 
-bench *args:
+# tp beside tar, git archive, restic, sbatch and submitit; contrib/bench/README.md.
+bench *args: build
+	go run ./contrib/bench {{args}}
+
+# Go's own benchmarks of single functions.
+microbench *args:
 	go test -run '^$' -bench . -benchmem {{args}} ./...
 
 lint:
