@@ -15,5 +15,9 @@ demo *args:
 bench *args: build
 	go run ./contrib/bench {{args}}
 
+# Go's own benchmarks of single functions.
+microbench *args:
+	go test -run '^$' -bench . -benchmem {{args}} ./...
+
 lint:
 	contrib/test --lint

@@ -12,10 +12,10 @@ import (
 
 // Put reads what Digest has read before and must see any change in between,
 // whatever the times of the file say: a program that writes through mmap need
-// not touch them. A second SHA-256 would cost a fifth of the compression, so
-// Digest leaves the CRC-32C of what it read, which costs next to nothing and
-// sees a change as surely as any program that changes a file by accident
-// deserves. Files that Digest knew from its cache get their SHA-256 here.
+// not touch them. A second SHA-256 of everything would cost a fifth of what
+// compressing costs, so Digest leaves the CRC-32C of what it read, at a tenth of
+// that; it misses one accident in four billion. Files that Digest knew from its
+// cache are compared by SHA-256.
 
 // quickSum makes the CRCs of a file's parts; a file that is not split has one.
 // Writes must not cross the borders of parts.
