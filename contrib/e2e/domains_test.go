@@ -58,7 +58,10 @@ func twoPools(w *world, name string, scripts map[string]string, args ...string) 
 	}
 	w.experiment(name, scripts)
 	w.commit()
-	s := w.submit(append([]string{name, "--profile", "train=h200:1", "--profile", "rollout=h100:1"}, args...)...)
+	if !slices.Contains(args, "--profile") {
+		args = append(args, "--profile", "train=h200:1", "--profile", "rollout=h100:1")
+	}
+	s := w.submit(append([]string{name}, args...)...)
 	w.appears(s.RunDir, "out/train.pid")
 	w.appears(s.RunDir, "out/rollout.pid")
 	w.await(s.RunDir, "RUNNING", func(r run) bool { return r.State == "RUNNING" })
@@ -320,24 +323,27 @@ func TestRequeued(t *testing.T) {
 // notice; else the administrator's word does.
 func TestLostNode(t *testing.T) {
 	each(t, func(w *world) {
-		d := twoPools(w, "lost-node", maps.Clone(idle))
+		// All GPUs of the node: other tests' jobs are not to be lost with it.
+		d := twoPools(w, "lost-node", maps.Clone(idle), "--profile", "train=h200:1", "--profile", "rollout=h100:8")
 		node := d.node(1)
 		w.Cleanup(func() { w.root("slurmd", w.release, node, "start") })
+		d.at = time.Now()
 		w.root("slurmd", w.release, node, "stop")
-		timeout := 0
+		timeout, limit := 0, 15*time.Second
 		for line := range strings.Lines(w.must("scontrol", "show", "config")) {
 			if rest, ok := strings.CutPrefix(line, "SlurmdTimeout"); ok {
 				fmt.Sscanf(strings.TrimLeft(rest, " ="), "%d", &timeout)
 			}
 		}
 		if timeout > 60 {
+			d.at = time.Now()
 			w.root("exec", w.release, "--user", "root", "--", "scontrol", "update", "nodename="+node, "state=down", "reason=lost")
 		} else {
-			w.waitFor(3*time.Minute, "Slurm to notice", func() bool {
+			limit += time.Duration(2*timeout) * time.Second
+			w.waitFor(limit, "Slurm to notice", func() bool {
 				return !strings.Contains(d.scontrol(d.s.job())[1]["JobState"], "RUNNING")
 			})
 		}
-		d.at = time.Now()
-		d.row("FAILED", marker{State: "FAILED", Message: node}, 15*time.Second)
+		d.row("FAILED", marker{Exit: 143, State: "FAILED", Message: "node " + node + " failed"}, limit)
 	})
 }
