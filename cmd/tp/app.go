@@ -169,11 +169,11 @@ func (a *app) connect(ctx context.Context, name string) (*cluster, error) {
 		DialectHint: info.Dialect, Known: info,
 	})
 	if err != nil {
-		return nil, fault.New(fault.Unreachable, "%w", err).WithHint("tp doctor")
+		return nil, reach(err, fleet)
 	}
 	found, err := client.Info(ctx)
 	if err != nil {
-		return nil, reach(err)
+		return nil, reach(err, fleet)
 	}
 	if found != info {
 		memory.save(found)
@@ -210,7 +210,13 @@ func (a *app) queue(cl *cluster) (*run.Queue, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &run.Queue{Client: cl, Cluster: cl.info.Cluster, Ledger: l, User: me, Warn: a.warn, Keeper: &durable.Keeper{Owner: "tp", Memory: filepath.Join(a.conf.StateDir, "leases")}}, nil
+	q := &run.Queue{Client: cl, Cluster: cl.info.Cluster, Ledger: l, User: me, Warn: a.warn, Keeper: &durable.Keeper{Owner: "tp", Memory: filepath.Join(a.conf.StateDir, "leases")}}
+	if text := os.Getenv("TP_TEST_SERVER_TIMEOUT"); text != "" { // a minute for each repetition is long for a test
+		if q.ServerTimeout, err = time.ParseDuration(text); err != nil {
+			return nil, err
+		}
+	}
+	return q, nil
 }
 
 // talk says something to the person; stdout is kept for results.

@@ -71,7 +71,7 @@ func (c *fleetShowCmd) Run(ctx context.Context, a *app) error {
 	}
 	snap, err := cl.Snapshot(ctx)
 	if err != nil {
-		return reach(err)
+		return reach(err, cl.fleet)
 	}
 	registry := a.registry(cl.fleet, snap)
 	if a.cli.JSON {

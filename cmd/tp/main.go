@@ -7,6 +7,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"log"
 	"os"
 	"os/signal"
 	"reflect"
@@ -51,7 +53,10 @@ type cli struct {
 	VersionCmd versionCmd    `cmd:"" name:"version" group:"site" help:"Print the version."`
 }
 
-func main() { os.Exit(int(Main(os.Args[1:], ui.Standard()))) }
+func main() {
+	log.SetOutput(io.Discard) // net/http would speak there of a server's bad manners
+	os.Exit(int(Main(os.Args[1:], ui.Standard())))
+}
 
 // Main runs one command and returns the process's exit code. It may be called
 // again and again in one process, as the tests do.
@@ -159,22 +164,28 @@ func (a *app) report(err error) fault.Code {
 	}
 	code := fault.CodeOf(err)
 	var f *fault.Error
-	errors.As(err, &f)
+	hint := ""
+	if errors.As(err, &f) {
+		hint = f.Hint
+	}
+	if hint == "" {
+		hint = a.diskAdvice(err)
+	}
 	if a.cli.JSON && !a.printed {
 		doc := struct {
 			Error string `json:"error"`
 			Gate  string `json:"gate,omitempty"`
 			Hint  string `json:"hint,omitempty"`
 			Code  int    `json:"exit_code"`
-		}{Error: err.Error(), Code: int(code)}
+		}{Error: err.Error(), Hint: hint, Code: int(code)}
 		if f != nil {
-			doc.Gate, doc.Hint = f.Gate, f.Hint
+			doc.Gate = f.Gate
 		}
 		json.NewEncoder(a.Out).Encode(doc)
 	}
 	fmt.Fprintf(a.Err, "tp: %s\n", ui.CleanLines(err.Error()))
-	if f != nil && f.Hint != "" {
-		fmt.Fprintf(a.Err, "tp: try: %s\n", ui.CleanLines(f.Hint))
+	if hint != "" {
+		fmt.Fprintf(a.Err, "tp: try: %s\n", ui.CleanLines(hint))
 	}
 	return code
 }

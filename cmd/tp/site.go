@@ -30,7 +30,7 @@ func (c *siteInitCmd) Run(ctx context.Context, a *app) error {
 	}
 	snap, err := cl.Snapshot(ctx)
 	if err != nil {
-		return reach(err)
+		return reach(err, cl.fleet)
 	}
 	if snap.Info.Local {
 		return fault.New(fault.Usage, "fleet %s is this machine alone and needs no site file", cl.fleet.Name).WithHint("tp site init --fleet NAME, where a Slurm cluster is reached")

@@ -31,7 +31,7 @@ func (c *statusCmd) Run(ctx context.Context, a *app) error {
 	}
 	snap, err := cl.Snapshot(ctx)
 	if err != nil {
-		return reach(err)
+		return reach(err, cl.fleet)
 	}
 	fmt.Fprintln(a.Out)
 	view.Series(a.Out, a.registry(cl.fleet, snap), snap)
@@ -91,7 +91,7 @@ func (a *app) refresh(ctx context.Context, runs []*ledger.Run) (*cluster, error)
 		} else if c != nil {
 			t := track.Tracker{Client: c, Cluster: c.info.Cluster, Ledger: a.record, User: me}
 			if err := t.Refresh(ctx, list); err != nil {
-				failed = cmp.Or(failed, reach(err))
+				failed = cmp.Or(failed, reach(err, c.fleet))
 			}
 		}
 	}

@@ -240,7 +240,7 @@ func (a *app) submit(ctx context.Context, cl *cluster, staged run.Staged) error 
 		}
 		t := track.Tracker{Client: cl, Cluster: cl.info.Cluster, Ledger: q.Ledger, User: q.User}
 		if err := t.Record(r, jobs); err != nil {
-			return err
+			a.warn(fmt.Sprintf("the job is queued but its state could not be written down: %v", err))
 		}
 	}
 	for _, d := range out.Differences {

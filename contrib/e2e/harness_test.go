@@ -99,8 +99,10 @@ type world struct {
 	dir     string
 	lab     string
 	site    string
-	uid     int
-	gid     int
+	// xdgState is where tp's own state is.
+	xdgState string
+	uid      int
+	gid      int
 }
 
 // each runs a test on every release at once.
@@ -120,6 +122,7 @@ func each(t *testing.T, check func(w *world)) {
 func newWorld(t *testing.T, release string) *world {
 	w := &world{T: t, release: release, dir: filepath.Join(folder, strings.ReplaceAll(t.Name(), "/", "-"))}
 	w.lab, w.site = filepath.Join(w.dir, "lab"), filepath.Join(w.dir, "site.toml")
+	w.xdgState = w.dir + "/state"
 	alice, err := user.Lookup("alice")
 	w.ok(err)
 	w.uid, err = strconv.Atoi(alice.Uid)
@@ -317,7 +320,7 @@ func (w *world) tp(args ...string) result {
 
 func (w *world) tpWith(env []string, args ...string) result {
 	w.Helper()
-	command := append([]string{"env", "TP_SITE=" + w.site, "XDG_STATE_HOME=" + w.dir + "/state", "XDG_CONFIG_HOME=" + w.dir + "/config"}, env...)
+	command := append([]string{"env", "TP_SITE=" + w.site, "XDG_STATE_HOME=" + w.xdgState, "XDG_CONFIG_HOME=" + w.dir + "/config"}, env...)
 	return w.slurm(append(append(command, filepath.Join(folder, "tp")), args...)...)
 }
 

@@ -293,6 +293,73 @@ func TestDoubtThatStays(t *testing.T) {
 	w.submits(2)
 }
 
+// The server has the request until its answer was given up, which may be longer
+// than its time-out after the intent.
+func TestDoubtIsCountedFromItsEnd(t *testing.T) {
+	w := newWorld(t)
+	s := w.stage()
+	q := w.queue()
+	doubted := time.Now()
+	if err := q.Ledger.Append(s.Run(), ledger.Event{Type: ledger.Intent, Attempt: 1, JobName: "hello", Time: doubted.Add(-65 * time.Second)}); err != nil {
+		t.Fatal(err)
+	}
+	if err := q.Ledger.Append(s.Run(), ledger.Event{Type: ledger.Doubt, Attempt: 1, Message: "timed out", Time: doubted}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := q.Submit(t.Context(), w.resumed(s.Run())); fault.CodeOf(err) != fault.Unreachable || !strings.Contains(err.Error(), "a late request could still arrive") {
+		t.Errorf("error %v", err)
+	}
+	w.submits(0)
+}
+
+// A clock that went back makes nobody wait until it has caught up.
+func TestClockSetBack(t *testing.T) {
+	w := newWorld(t)
+	now := time.Now()
+	s := w.stage()
+	if err := w.ledger().Append(s.Run(), ledger.Event{Type: ledger.Intent, Attempt: 1, JobName: "hello", Time: now.Add(6 * time.Hour)}); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		after time.Duration
+		code  fault.Code
+	}{{0, fault.Unreachable}, {59 * time.Second, fault.Unreachable}, {61 * time.Second, fault.OK}} {
+		q := w.queue()
+		q.Now = func() time.Time { return now.Add(c.after) }
+		_, err := q.Submit(t.Context(), w.resumed(s.Run()))
+		if fault.CodeOf(err) != c.code || err != nil && strings.Contains(err.Error(), "submitted -") {
+			t.Errorf("after %s: %v", c.after, err)
+		}
+	}
+	w.submits(1)
+}
+
+// The disk is full when the answer is here: the message says that there is a
+// job, and the next one finds it.
+func TestOutcomeCannotBeWritten(t *testing.T) {
+	for _, answer := range []error{nil, cut} {
+		w := newWorld(t)
+		s := w.stage()
+		events := filepath.Join(s.Run().Dir, "events.jsonl")
+		w.fake.OnSubmit = func(int, *slurm.Request) (bool, error) {
+			err := os.Rename(events, events+".away")
+			return true, errors.Join(answer, err, os.Mkdir(events, 0o700))
+		}
+		_, err := w.queue().Submit(t.Context(), s)
+		var f *fault.Error
+		if want := "could not be written down"; !errors.As(err, &f) || !strings.Contains(f.Msg, want) || f.Hint == "" || answer == nil && !strings.Contains(f.Msg, "job 100 is queued") {
+			t.Errorf("answer %v: %v", answer, err)
+		}
+		if err := errors.Join(os.Remove(events), os.Rename(events+".away", events)); err != nil {
+			t.Fatal(err)
+		}
+		if r, err := w.queue().Submit(t.Context(), w.resumed(s.Run())); err != nil || r.JobID() != 100 {
+			t.Errorf("afterwards: job %s, %v", r.JobID(), err)
+		}
+		w.submits(1)
+	}
+}
+
 // Nothing was sent, so there is nothing to look for and nothing to wait for.
 func TestNotSentIsNoDoubt(t *testing.T) {
 	w := newWorld(t)

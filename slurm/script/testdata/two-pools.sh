@@ -3,8 +3,8 @@
 # sbatch runs this file as it is; tp submits the same text.
 #SBATCH --job-name="it's a \"test\" #1 $HOME \\ 训练 🚀 hetjob.run-0123456789ab"
 #SBATCH --comment=tp:run-0123456789ab
-#SBATCH --chdir=/tmp/slurmlab/work/run
-#SBATCH --output=/tmp/slurmlab/work/run/logs/job-%j.log
+#SBATCH --chdir=/runs/ann/hello/run-0123456789ab
+#SBATCH --output=/runs/ann/hello/run-0123456789ab/logs/job-%j.log
 #SBATCH --open-mode=append
 #SBATCH --export=NIL
 #SBATCH --no-requeue
@@ -46,7 +46,7 @@ umask 077
 
 set -euo pipefail
 export TP_RUN_ID=run-0123456789ab
-export TP_RUN_DIR=/tmp/slurmlab/work/run
+export TP_RUN_DIR=/runs/ann/hello/run-0123456789ab
 export TP_ATTEMPT=1
 export TP_ROLES=train,rollout
 export TP_DRIVER=train
