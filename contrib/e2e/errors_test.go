@@ -154,7 +154,7 @@ func TestErrors(t *testing.T) {
 		{what: "wrong S3 keys", set: func(w *world) []string {
 			w.s3(map[string]string{"credentials": w.alices("keys", "AWS_ACCESS_KEY_ID=nobody\nAWS_SECRET_ACCESS_KEY=wrong\n")})
 			return nil
-		}, code: 5, says: []string{"InvalidAccessKeyId", "credentials"}},
+		}, code: 5, says: []string{"denied", "credentials"}},
 		{what: "wrong S3 secret", set: func(w *world) []string {
 			keys := regexp.MustCompile(`(?mi)^(.*secret.*= *)\S+$`).ReplaceAllString(w.read(devclusterDir(), "shared", "s3-credentials"), "${1}wrong")
 			w.s3(map[string]string{"credentials": w.alices("keys", keys)})

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -99,6 +100,27 @@ func (w *world) tpKilled(when func(ctx context.Context), args ...string) result 
 	return r
 }
 
+// ticking runs tp tick again and again, as cron does, until stop is called; stop
+// says how often.
+func (w *world) ticking() (stop func() int) {
+	quit, ticks := make(chan struct{}), make(chan int)
+	go func() {
+		for n := 0; ; n++ {
+			select {
+			case <-quit:
+				ticks <- n
+				return
+			default:
+			}
+			if r := w.tpWith([]string{impatient}, "tick"); r.code != 0 {
+				w.Errorf("tp tick: exit code %d\n%s", r.code, r.err)
+			}
+			time.Sleep(time.Second)
+		}
+	}()
+	return sync.OnceValue(func() int { close(quit); return <-ticks })
+}
+
 // TestExactlyOnceUnderFaults loses answers of a real slurmrestd and kills tp at
 // random moments, and counts what ran.
 func TestExactlyOnceUnderFaults(t *testing.T) {
@@ -127,6 +149,8 @@ func TestExactlyOnceUnderFaults(t *testing.T) {
 			}
 			names[s.RunID] = name
 		}
+		stop := w.ticking()
+		defer stop()
 		for i := range n {
 			digest, name := w.planned(countedArgs...)
 			p.onSubmit(once([]func([]byte, net.Conn){p.drop, p.truncate, p.drop, p.lose}[i%4], p.pass))
@@ -158,6 +182,7 @@ func TestExactlyOnceUnderFaults(t *testing.T) {
 			note("kill -9", r.code)
 			finish(digest, name)
 		}
+		ticks := stop()
 		w.waitFor(busy, "all jobs to end", func() bool { return len(w.jobs("PD,R,CG,CF")) == 0 })
 		ran := w.ran()
 		if len(ran) != 2*n {
@@ -173,7 +198,7 @@ func TestExactlyOnceUnderFaults(t *testing.T) {
 		if len(list) != 2*n {
 			w.Errorf("tp job ls knows %d runs, wanted %d", len(list), 2*n)
 		}
-		w.Logf("%d runs, %d jobs that ran, %d submissions; first exit codes %v", len(list), len(ran), p.submissions(), codes)
+		w.Logf("%d runs, %d jobs that ran, %d submissions, %d ticks beside them; first exit codes %v", len(list), len(ran), p.submissions(), ticks, codes)
 	})
 }
 
