@@ -11,8 +11,9 @@ test *args:
 demo *args:
 	contrib/demo {{args}}
 
-bench *args:
-	go test -run '^$' -bench . -benchmem {{args}} ./...
+# tp beside tar, git archive, restic, sbatch and submitit; contrib/bench/README.md.
+bench *args: build
+	go run ./contrib/bench {{args}}
 
 lint:
 	contrib/test --lint

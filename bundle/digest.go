@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 
 	"golang.org/x/sync/errgroup"
@@ -49,13 +50,16 @@ func Digest(ctx context.Context, sel *Selection, cacheDir string) (*Manifest, er
 		}
 		todo = append(todo, i)
 	}
-	if err := sel.read(ctx, files, entries, todo); err != nil {
+	man := &Manifest{Files: files}
+	if len(todo) > 0 {
+		man.quick = make([][]uint32, len(files))
+	}
+	if err := sel.read(ctx, files, entries, man.quick, todo); err != nil {
 		return nil, err
 	}
 	if fresh+len(todo)+len(old) > 0 {
 		sel.remember(file, entries)
 	}
-	man := &Manifest{Files: files}
 	for i := range entries {
 		if entries[i].lfs {
 			man.Warnings = append(man.Warnings, files[i].Path+" is a Git LFS pointer, not the file itself (git lfs pull)")
@@ -66,30 +70,37 @@ func Digest(ctx context.Context, sel *Selection, cacheDir string) (*Manifest, er
 }
 
 // read hashes and scans the files of the given indices.
-func (s *Selection) read(ctx context.Context, files []File, entries []cached, todo []int) error {
+func (s *Selection) read(ctx context.Context, files []File, entries []cached, quick [][]uint32, todo []int) error {
 	var mu sync.Mutex
 	var secrets []string
+	var next atomic.Int64
 	group, reading := errgroup.WithContext(ctx)
-	group.SetLimit(max(runtime.GOMAXPROCS(0), 8)) // more than CPUs: network file systems wait
-	for _, i := range todo {
+	for range min(max(runtime.GOMAXPROCS(0), 8), len(todo)) { // more than CPUs: network file systems wait
 		group.Go(func() error {
-			if err := reading.Err(); err != nil {
-				return err
-			}
-			content, err := readFile(s.root, files[i].Path, s.stats[i])
-			if err != nil {
-				return err
-			}
-			files[i].SHA256 = content.sum
-			entries[i] = cached{files[i].Path, s.stats[i], content.sum, content.lfs}
-			if len(content.secrets) > 0 {
-				mu.Lock()
-				defer mu.Unlock()
-				for _, line := range content.secrets {
-					secrets = append(secrets, files[i].Path+":"+line)
+			h := newHasher()
+			for {
+				n := int(next.Add(1)) - 1
+				if n >= len(todo) {
+					return nil
+				}
+				if err := reading.Err(); err != nil {
+					return err
+				}
+				i := todo[n]
+				content, err := h.read(s.root, files[i].Path, s.stats[i])
+				if err != nil {
+					return err
+				}
+				files[i].SHA256, quick[i] = content.sum, content.quick
+				entries[i] = cached{files[i].Path, s.stats[i], content.sum, content.lfs}
+				if len(content.secrets) > 0 {
+					mu.Lock()
+					for _, line := range content.secrets {
+						secrets = append(secrets, files[i].Path+":"+line)
+					}
+					mu.Unlock()
 				}
 			}
-			return nil
 		})
 	}
 	if err := group.Wait(); err != nil {
@@ -118,60 +129,52 @@ func (s *Selection) remember(file string, entries []cached) {
 // content is what reading a file tells.
 type content struct {
 	sum     Sum
+	quick   []uint32 // see quick.go
 	lfs     bool
 	secrets []string // "line: what"
 }
 
+// hasher reads files, one at a time.
 type hasher struct {
 	hash hash.Hash
-	buf  []byte
+	buf  []byte // scanMax, which divides partSize
 }
 
-var hashers = sync.Pool{New: func() any { return &hasher{sha256.New(), make([]byte, scanMax)} }}
+func newHasher() *hasher { return &hasher{sha256.New(), make([]byte, scanMax)} }
 
 const lfsPrefix = "version https://git-lfs.github.com/spec/v1\n"
 
-// readFile hashes a file that must be as lstat saw it, before and after.
-func readFile(root, name string, want stat) (content, error) {
-	f, err := openUnchanged(root, name, want)
+// read hashes a file that must be as lstat saw it, before and after.
+func (h *hasher) read(root, name string, want stat) (content, error) {
+	f, err := openSource(root, name)
 	if err != nil {
 		return content{}, err
 	}
 	defer f.Close()
-	h := hashers.Get().(*hasher)
-	defer hashers.Put(h)
+	if now, err := f.stat(); err != nil || now != want {
+		return content{}, changed(name)
+	}
 	h.hash.Reset()
 	var c content
-	if want.size < scanMax {
-		data := h.buf[:want.size]
-		if _, err := io.ReadFull(f, data); err != nil && want.size > 0 {
-			return content{}, readError(name, err)
+	var quick quickSum
+	for at := int64(0); at < want.size; at += scanMax {
+		data := h.buf[:min(scanMax, want.size-at)]
+		if err := f.readAt(data, at); err != nil {
+			return content{}, err
 		}
 		h.hash.Write(data)
-		c.secrets = scanSecrets(data)
-		c.lfs = len(data) < 1024 && bytes.HasPrefix(data, []byte(lfsPrefix))
-	} else if n, err := io.CopyBuffer(struct{ io.Writer }{h.hash}, struct{ io.Reader }{io.LimitReader(f, want.size)}, h.buf); err != nil || n != want.size {
-		return content{}, readError(name, err)
+		quick.write(data)
+		if want.size < scanMax {
+			c.secrets = scanSecrets(data)
+			c.lfs = len(data) < 1024 && bytes.HasPrefix(data, []byte(lfsPrefix))
+		}
 	}
-	if now, err := fstat(f); err != nil || now != want {
+	if now, err := f.stat(); err != nil || now != want {
 		return content{}, changed(name)
 	}
 	h.hash.Sum(c.sum[:0])
+	c.quick = quick.sums
 	return c, nil
-}
-
-// openUnchanged opens a file and sees that it is the one lstat saw. Neither a
-// link nor a pipe put in its place in between is followed or waited for.
-func openUnchanged(root, name string, want stat) (*os.File, error) {
-	f, err := os.OpenFile(root+"/"+name, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, readError(name, err)
-	}
-	if now, err := fstat(f); err != nil || now != want {
-		f.Close()
-		return nil, changed(name)
-	}
-	return f, nil
 }
 
 func readError(name string, err error) error {

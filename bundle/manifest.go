@@ -16,6 +16,8 @@ type Manifest struct {
 	Digest   Sum       // names the bundle: the codec and the keys in order
 	Bytes    int64     // sum of the sizes
 	Warnings []string  // for the preview; not part of the document
+
+	quick [][]uint32 // of the Files that Digest has read, else nil: see quick.go
 }
 
 const manifestVersion = 1

@@ -3,8 +3,6 @@ package bundle
 import (
 	"archive/tar"
 	"bytes"
-	"crypto/sha256"
-	"io"
 	"os"
 	"syscall"
 	"time"
@@ -21,18 +19,21 @@ var packTime = time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
 type packer struct {
 	root  string
 	files []File
-	parts map[int][]Sum // digests of the parts of split files, by index of the file
+	check *checker
 	raw   bytes.Buffer
-	copy  []byte // buffer between file and raw
 	frame []byte
 	zstd  *zstd.Encoder
 }
 
-func newPacker(root string, files []File, parts map[int][]Sum) (*packer, error) {
+// newPacker makes room for the largest segment at once, instead of growing into
+// it: memory that is not used costs nothing, touching new memory does.
+func newPacker(root string, files []File, check *checker, largest int) (*packer, error) {
 	// "Fastest" has the ratio of zstd -3 on code. One thread: segments are
-	// packed side by side.
-	enc, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1))
-	return &packer{root: root, files: files, parts: parts, copy: make([]byte, 128<<10), zstd: enc}, err
+	// packed side by side. No checksum: an object has its SHA-256.
+	enc, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false))
+	p := &packer{root: root, files: files, check: check, zstd: enc, frame: make([]byte, 0, largest)}
+	p.raw.Grow(largest)
+	return p, err
 }
 
 // pack returns the frame of a segment, valid until the next call. Every byte is
@@ -43,7 +44,7 @@ func (p *packer) pack(s *Segment) ([]byte, error) {
 	if s.Length >= 0 {
 		err = p.part(s)
 	} else {
-		err = p.whole(p.files[s.From:s.To])
+		err = p.whole(s)
 	}
 	if err != nil {
 		return nil, err
@@ -52,12 +53,11 @@ func (p *packer) pack(s *Segment) ([]byte, error) {
 	return p.frame, nil
 }
 
-func (p *packer) whole(files []File) error {
-	w := tar.NewWriter(&p.raw)
-	for i := range files {
-		f := &files[i]
-		if err := w.WriteHeader(header(f)); err != nil {
-			return readError(f.Path, err)
+func (p *packer) whole(s *Segment) error {
+	for i := s.From; i < s.To; i++ {
+		f := &p.files[i]
+		if err := p.header(f); err != nil {
+			return err
 		}
 		if f.Link != "" {
 			if target, err := os.Readlink(p.root + "/" + f.Path); err != nil || target != f.Link {
@@ -65,26 +65,10 @@ func (p *packer) whole(files []File) error {
 			}
 			continue
 		}
-		if err := p.content(w, f); err != nil {
+		if err := p.content(i, 0, f.Size); err != nil {
 			return err
 		}
-	}
-	return w.Flush() // not Close: the archive goes on in the next segment
-}
-
-func (p *packer) content(w io.Writer, f *File) error {
-	file, err := openFile(p.root, f)
-	if err != nil {
-		return err
-	}
-	defer file.Close()
-	start := p.raw.Len()
-	p.raw.Grow(int(f.Size) + fileOverhead)
-	if n, err := io.CopyBuffer(w, io.LimitReader(file, f.Size), p.copy); err != nil || n != f.Size {
-		return readError(f.Path, err)
-	}
-	if sha256.Sum256(p.raw.Bytes()[start:start+int(f.Size)]) != f.SHA256 {
-		return changed(f.Path)
+		pad(&p.raw, f.Size)
 	}
 	return nil
 }
@@ -94,78 +78,69 @@ func (p *packer) content(w io.Writer, f *File) error {
 func (p *packer) part(s *Segment) error {
 	f := &p.files[s.From]
 	if s.Offset == 0 {
-		if err := tar.NewWriter(&p.raw).WriteHeader(header(f)); err != nil {
-			return readError(f.Path, err)
+		if err := p.header(f); err != nil {
+			return err
 		}
 	}
+	if err := p.content(s.From, s.Offset, s.Length); err != nil {
+		return err
+	}
+	if s.Offset+s.Length == f.Size {
+		pad(&p.raw, f.Size)
+	}
+	return nil
+}
+
+// content reads bytes of a file straight into the segment.
+func (p *packer) content(i int, offset, length int64) error {
+	f := &p.files[i]
 	file, err := openFile(p.root, f)
 	if err != nil {
 		return err
 	}
 	defer file.Close()
-	start := p.raw.Len()
-	p.raw.Grow(int(s.Length) + fileOverhead)
-	if n, err := p.raw.ReadFrom(io.NewSectionReader(file, s.Offset, s.Length)); err != nil || n != s.Length {
-		return readError(f.Path, err)
+	p.raw.Grow(int(length))
+	data := p.raw.AvailableBuffer()[:length]
+	if err := file.readAt(data, offset); err != nil {
+		return err
 	}
-	if sha256.Sum256(p.raw.Bytes()[start:]) != p.parts[s.From][s.Offset/partSize] {
+	if !p.check.same(i, int(offset/partSize), data) {
 		return changed(f.Path)
 	}
-	if s.Offset+s.Length == f.Size {
-		p.raw.Write(make([]byte, -f.Size&511))
-	}
+	p.raw.Write(data) // where it is already
 	return nil
 }
 
-func openFile(root string, f *File) (*os.File, error) {
-	file, err := os.OpenFile(root+"/"+f.Path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+// pad fills the last block of a file.
+func pad(raw *bytes.Buffer, size int64) {
+	var zeros [512]byte
+	raw.Write(zeros[:-size&511])
+}
+
+func openFile(root string, f *File) (*source, error) {
+	file, err := openSource(root, f.Path)
 	if err != nil {
-		return nil, readError(f.Path, err)
+		return nil, err
 	}
-	if now, err := fstat(file); err != nil || now.size != f.Size || now.mode&syscall.S_IFMT != syscall.S_IFREG || (now.mode&0o100 != 0) != (f.Mode == modeExec) {
+	if now, err := file.stat(); err != nil || now.size != f.Size || now.mode&syscall.S_IFMT != syscall.S_IFREG || (now.mode&0o100 != 0) != (f.Mode == modeExec) {
 		file.Close()
 		return nil, changed(f.Path)
 	}
 	return file, nil
 }
 
-// partSums reads a split file once, sees that it is the one of the manifest,
-// and returns the digests of its parts, which tell the same of a part alone.
-func partSums(root string, f *File) ([]Sum, error) {
-	file, err := openFile(root, f)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	var sums []Sum
-	whole, part := sha256.New(), sha256.New()
-	buf := make([]byte, 1<<20) // divides partSize
-	for at := int64(0); at < f.Size; {
-		n, err := io.ReadFull(file, buf[:min(int64(len(buf)), f.Size-at)])
-		if err != nil {
-			return nil, readError(f.Path, err)
-		}
-		whole.Write(buf[:n])
-		part.Write(buf[:n])
-		if at += int64(n); at%partSize == 0 || at == f.Size {
-			sums = append(sums, Sum(part.Sum(nil)))
-			part.Reset()
-		}
-	}
-	if Sum(whole.Sum(nil)) != f.SHA256 {
-		return nil, changed(f.Path)
-	}
-	return sums, nil
-}
-
 // header is the same for the same file everywhere: no owner, one time. The
 // format is USTAR, and PAX where a name or size does not fit.
-func header(f *File) *tar.Header {
+func (p *packer) header(f *File) error {
 	h := &tar.Header{Name: f.Path, Mode: int64(f.Mode), ModTime: packTime, Typeflag: tar.TypeReg, Size: f.Size}
 	if f.Link != "" {
 		h.Typeflag, h.Linkname, h.Size = tar.TypeSymlink, f.Link, 0
 	}
-	return h
+	// a writer for each, for it would insist on carrying the content
+	if err := tar.NewWriter(&p.raw).WriteHeader(h); err != nil {
+		return readError(f.Path, err)
+	}
+	return nil
 }
 
 // eofFrame ends an archive: two empty blocks.

@@ -125,15 +125,22 @@ func uploadWidth() int { return min(runtime.GOMAXPROCS(0)+4, 12) }
 
 // upload returns what it stored, also beside an error.
 func upload(ctx context.Context, man *Manifest, root string, st store.Store, missing []int, progress func(done, total int64)) ([]Stored, error) {
-	parts, err := splitSums(ctx, man, root, missing)
+	check, err := newChecker(ctx, man, root, missing)
 	if err != nil {
 		return nil, err
 	}
 	var total, done int64
+	largest := 0
 	for _, i := range missing {
 		if i != endIndex {
 			total += man.Segments[i].RawSize
+			largest = max(largest, man.Segments[i].archived())
 		}
+	}
+	put, wait := st.Put, func() error { return nil }
+	if b, ok := st.(interface{ Batch() *store.Batch }); ok {
+		batch := b.Batch()
+		put, wait = batch.Put, batch.Wait
 	}
 	var mu sync.Mutex
 	var stored []Stored
@@ -152,7 +159,7 @@ func upload(ctx context.Context, man *Manifest, root string, st store.Store, mis
 	})
 	for range min(uploadWidth(), len(missing)) {
 		group.Go(func() error {
-			p, err := newPacker(root, man.Files, parts)
+			p, err := newPacker(root, man.Files, check, largest)
 			if err != nil {
 				return err
 			}
@@ -167,7 +174,7 @@ func upload(ctx context.Context, man *Manifest, root string, st store.Store, mis
 					key, size = man.Segments[i].Key, man.Segments[i].RawSize
 				}
 				s := Stored{Key: key, SHA256: sha256.Sum256(frame), Size: int64(len(frame))}
-				if err := st.Put(ctx, s.Name(), frame); err != nil {
+				if err := put(ctx, s.Name(), frame); err != nil {
 					return err
 				}
 				mu.Lock()
@@ -181,35 +188,7 @@ func upload(ctx context.Context, man *Manifest, root string, st store.Store, mis
 		})
 	}
 	err = group.Wait()
-	return stored, err
-}
-
-// splitSums reads the split files of which parts are missing.
-func splitSums(ctx context.Context, man *Manifest, root string, missing []int) (map[int][]Sum, error) {
-	var mu sync.Mutex
-	parts := map[int][]Sum{}
-	last := endIndex
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(runtime.GOMAXPROCS(0))
-	for _, i := range missing {
-		if i == endIndex || man.Segments[i].Length < 0 || man.Segments[i].From == last {
-			continue
-		}
-		last = man.Segments[i].From
-		group.Go(func() error {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			at := man.Segments[i].From
-			sums, err := partSums(root, &man.Files[at])
-			mu.Lock()
-			defer mu.Unlock()
-			parts[at] = sums
-			return err
-		})
-	}
-	err := group.Wait()
-	return parts, err
+	return stored, errors.Join(err, wait()) // what was put is durable, also beside an error
 }
 
 // storeFault gives the errors of a store that a user can do something about

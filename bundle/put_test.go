@@ -172,10 +172,17 @@ func TestPutSeesChangesWhilePacking(t *testing.T) {
 			if name == "part" {
 				root = huge(t)
 			}
-			man := digest(t, selectAll(t, root), "")
+			cache := t.TempDir()
+			read := digest(t, later(selectAll(t, root)), cache)
+			known := digest(t, later(selectAll(t, root)), cache) // reads nothing
+			if read.quick == nil || known.quick != nil {
+				t.Fatal("the cache is not used")
+			}
 			change(root)
-			_, err := Put(context.Background(), man, root, st, "", nil)
-			wantFault(t, err, "changed while being packed")
+			for _, man := range []*Manifest{read, known} {
+				_, err := Put(context.Background(), man, root, st, "", nil)
+				wantFault(t, err, "changed while being packed")
+			}
 		})
 	}
 }

@@ -34,6 +34,10 @@ type Segment struct {
 	RawSize  int64 // bytes of content
 }
 
+// archived is the size of the segment as a piece of tar, in bytes; about, for
+// long names take more.
+func (s *Segment) archived() int { return int(s.RawSize) + 2*fileOverhead*(s.To-s.From) }
+
 // cut divides sorted files into segments. Where a segment can end depends on
 // the file before alone, so that an edit moves at most the next cuts.
 func cut(files []File) []Segment {

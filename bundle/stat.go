@@ -1,9 +1,6 @@
 package bundle
 
-import (
-	"os"
-	"syscall"
-)
+import "syscall"
 
 // stat is what tells whether a file is still the one it was.
 type stat struct {
@@ -21,14 +18,6 @@ func lstat(name string) (stat, error) {
 		}
 		return statOf(&st), err
 	}
-}
-
-func fstat(f *os.File) (stat, error) {
-	info, err := f.Stat()
-	if err != nil {
-		return stat{}, err
-	}
-	return statOf(info.Sys().(*syscall.Stat_t)), nil
 }
 
 func statOf(st *syscall.Stat_t) stat {

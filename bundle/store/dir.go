@@ -23,7 +23,6 @@ const statWidth = 32
 // and files 0600.
 type Dir struct {
 	root string
-	made sync.Map // fan-out directories known to exist
 }
 
 // NewDir makes a store in the absolute path root, which [Dir.Put] creates.
@@ -44,54 +43,10 @@ func (d *Dir) String() string   { return d.root }
 
 func (d *Dir) path(name string) string { return d.root + "/" + Path(name) }
 
-// Put writes beside the target, then renames: two writers of one name leave one
-// whole object, and both are right.
+// Put is a [Batch] of one.
 func (d *Dir) Put(ctx context.Context, name string, body []byte) error {
-	if err := errors.Join(checkName(name), ctx.Err()); err != nil {
-		return err
-	}
-	if len(body) > MaxObject {
-		return fmt.Errorf("object %s has %d bytes, more than %d", name, len(body), MaxObject)
-	}
-	target := d.path(name)
-	if _, err := os.Lstat(target); err == nil {
-		return nil
-	}
-	dir := filepath.Dir(target)
-	if _, ok := d.made.Load(dir); !ok {
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			return d.errorf(err)
-		}
-		d.made.Store(dir, true)
-	}
-	return d.errorf(writeDurable(target, body))
-}
-
-// writeDurable makes the file appear at target complete and on disk: a crash
-// leaves a hidden temporary file at worst.
-func writeDurable(target string, body []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(target), ".tmp-*") // mode 0600
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(body)
-	if err == nil {
-		err = f.Sync()
-	}
-	err = errors.Join(err, f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), target)
-	}
-	if err != nil {
-		os.Remove(f.Name())
-		return err
-	}
-	parent, err := os.Open(filepath.Dir(target))
-	if err != nil {
-		return err
-	}
-	defer parent.Close()
-	return parent.Sync()
+	b := d.Batch()
+	return errors.Join(b.Put(ctx, name, body), b.Wait())
 }
 
 func (d *Dir) Get(_ context.Context, name string) (io.ReadCloser, error) {

@@ -230,6 +230,52 @@ func TestDirLeavesNothingHalfDone(t *testing.T) {
 	}
 }
 
+func TestBatchIsDurableTogether(t *testing.T) {
+	d, err := store.NewDir(filepath.Join(t.TempDir(), "objects"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := d.Batch()
+	body := bytes.Repeat([]byte("0123456789"), 200_000) // more than one write
+	var names []string
+	for i := range 100 {
+		names = append(names, fmt.Sprintf("%02d-object", i))
+		if err := b.Put(t.Context(), names[i], body); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := b.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		if get(t, d, name) != string(body) {
+			t.Errorf("%s differs", name)
+		}
+	}
+}
+
+// What does not reach the disk is said, and the rest gets there.
+func TestBatchSaysWhatFailed(t *testing.T) {
+	root := filepath.Join(t.TempDir(), "objects")
+	d, err := store.NewDir(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := d.Batch()
+	if err := b.Put(t.Context(), "bb-good", []byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(root, "aa"), nil, 0o600); err != nil { // a file where the directory should be
+		t.Fatal(err)
+	}
+	if err := errors.Join(b.Put(t.Context(), "aa-bad", []byte("x")), b.Wait()); err == nil || !strings.Contains(err.Error(), root) {
+		t.Errorf("%v", err)
+	}
+	if get(t, d, "bb-good") != "x" {
+		t.Error("the good one is gone")
+	}
+}
+
 func TestDirThatCannotBe(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "file")
 	os.WriteFile(root, nil, 0o600)

@@ -1,117 +1,143 @@
 // Command bench times tp beside what people use instead, in the same run, and
-// prints medians and ratios. It makes no claim by itself: a ratio of one run on
-// one machine is what it prints.
+// prints medians and ratios. It makes no claim by itself: what it prints is
+// true of one run on one machine. See README.md for how to read it.
 //
-//	go run ./contrib/bench -tp ./bin/tp -lab LAB -profile h200:1
-//
-// It runs as the user whose jobs are submitted, with TP_SITE and SLURM_CONF set
-// (contrib/devcluster env). The jobs it submits run for a moment each.
+//	go run ./contrib/bench -only startup,bundle
+//	TP_SITE=… go run ./contrib/bench -only submit     as the user whose jobs are submitted
 package main
 
 import (
-	"bytes"
-	"cmp"
+	"context"
+	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
-	"time"
+	"syscall"
 )
 
-type result struct {
-	name          string
-	min, med, max time.Duration
-	note          string
+// bench is one run of the program.
+type bench struct {
+	out     io.Writer
+	tp      string // absolute path of the binary
+	dir     string // scratch, removed at the end
+	runs    int
+	small   bool
+	lab     string // of the submissions
+	exp     string
+	profile string
+}
+
+// sections in the order they run.
+var sections = []struct {
+	name string
+	run  func(*bench, context.Context) error
+}{
+	{"startup", (*bench).startup},
+	{"bundle", (*bench).bundle},
+	{"submit", (*bench).submit},
 }
 
 func main() {
-	tp := flag.String("tp", "bin/tp", "tp binary")
-	lab := flag.String("lab", "", "lab directory, a clean git tree; empty: no submissions")
-	exp := flag.String("exp", "hello-pools", "experiment to submit")
-	profile := flag.String("profile", "train,rollout=h200:1", "profile expression")
-	runs := flag.Int("n", 15, "runs per command")
-	flag.Parse()
-	path, err := filepath.Abs(*tp)
-	if err != nil {
-		fail(err)
-	}
-	fmt.Printf("%s; %d runs each, whole processes; first run dropped\n", first(path, "version"), *runs)
-	var table []result
-	table = append(table, measure("tp --help", *runs, command("", path, "--help")))
-	table = append(table, measure("tp --version", *runs, command("", path, "--version")))
-	table = append(table, measure("sbatch --version", *runs, command("", "sbatch", "--version")))
-	if *lab != "" {
-		job := filepath.Join(os.TempDir(), fmt.Sprintf("tp-bench-%d.sh", os.Getpid()))
-		if err := os.WriteFile(job, []byte("#!/bin/bash\n#SBATCH --job-name=tp-bench\n#SBATCH --output=/dev/null\n#SBATCH --time=1\ntrue\n"), 0o600); err != nil {
-			fail(err)
+	if len(os.Args) > 1 && os.Args[1] == stepArg {
+		if err := step(os.Args[2:]); err != nil {
+			fmt.Fprintln(os.Stderr, "bench:", err)
+			os.Exit(1)
 		}
-		defer os.Remove(job)
-		fmt.Printf("%s\n", first("sbatch", "--version"))
-		table = append(table,
-			measure("sbatch job.sh", *runs, command("", "sbatch", "--parsable", job)),
-			measure("tp plan (nothing sent)", *runs, command(*lab, path, "plan", *exp, "--profile", *profile, "--time", "1m", "--env", "STEPS=1")),
-			measure("tp submit --yes, bundle unchanged", *runs, command(*lab, path, "submit", *exp, "--profile", *profile, "--time", "1m", "--env", "STEPS=1", "--yes")))
+		return
 	}
-	base := map[string]time.Duration{}
-	for _, r := range table {
-		base[r.name] = r.med
-	}
-	fmt.Printf("\n%-36s %9s %9s %9s  %s\n", "command", "min", "median", "max", "beside sbatch")
-	for _, r := range table {
-		beside := ""
-		if b := base["sbatch job.sh"]; b > 0 && strings.HasPrefix(r.name, "tp ") {
-			beside = fmt.Sprintf("%.1f ×", float64(r.med)/float64(b))
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, os.Args[1:], os.Stdout); err != nil {
+		stop()
+		if !errors.Is(err, flag.ErrHelp) {
+			fmt.Fprintln(os.Stderr, "bench:", err)
+			os.Exit(1)
 		}
-		fmt.Printf("%-36s %9s %9s %9s  %s %s\n", r.name, ms(r.min), ms(r.med), ms(r.max), beside, r.note)
 	}
 }
 
-func ms(d time.Duration) string { return fmt.Sprintf("%.1f ms", float64(d.Microseconds())/1000) }
-
-func command(dir string, argv ...string) func() *exec.Cmd {
-	return func() *exec.Cmd {
-		c := exec.Command(argv[0], argv[1:]...)
-		c.Dir = dir
-		return c
+func run(ctx context.Context, args []string, out io.Writer) (err error) {
+	b := &bench{out: out}
+	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
+	only := flags.String("only", "", "sections, comma-separated: startup,bundle,submit (default: all)")
+	dir := flags.String("dir", "", "where to make the trees and stores; needs 4 GB (default: the directory for temporary files)")
+	flags.StringVar(&b.tp, "tp", "bin/tp", "tp binary; built into the scratch directory when it does not exist")
+	flags.IntVar(&b.runs, "n", 5, "runs of each command; one more, before these, is not counted")
+	flags.BoolVar(&b.small, "small", false, "small trees: to see that the bench works, not to measure")
+	flags.StringVar(&b.lab, "lab", "contrib/lab", "lab to copy and submit from")
+	flags.StringVar(&b.exp, "exp", "hello-pools", "experiment to submit")
+	flags.StringVar(&b.profile, "profile", "train,rollout=h200:1", "profile to submit")
+	if err := flags.Parse(args); err != nil {
+		return err
 	}
-}
-
-func measure(name string, runs int, make func() *exec.Cmd) result {
-	var times []time.Duration
-	for i := 0; i <= runs; i++ {
-		cmd := make()
-		var out bytes.Buffer
-		cmd.Stdout, cmd.Stderr = &out, &out
-		start := time.Now()
-		if err := cmd.Run(); err != nil {
-			return result{name: name, note: fmt.Sprintf("not measured: %v: %s", err, cut(out.String()))}
-		}
-		if i > 0 {
-			times = append(times, time.Since(start))
+	var names, wanted []string
+	for _, s := range sections {
+		names = append(names, s.name)
+	}
+	if wanted = names; *only != "" {
+		wanted = strings.Split(*only, ",")
+	}
+	for _, name := range wanted {
+		if !slices.Contains(names, name) {
+			return fmt.Errorf("-only %s: want some of %s", *only, strings.Join(names, ","))
 		}
 	}
-	slices.SortFunc(times, func(a, b time.Duration) int { return cmp.Compare(a, b) })
-	return result{name, times[0], times[len(times)/2], times[len(times)-1], ""}
+	if b.dir, err = os.MkdirTemp(*dir, "tp-bench-"); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(b.dir)) }()
+	if err := b.findTP(ctx); err != nil {
+		return err
+	}
+	b.versions()
+	for _, s := range sections {
+		if slices.Contains(wanted, s.name) {
+			if err := s.run(b, ctx); err != nil {
+				return fmt.Errorf("%s: %w", s.name, err)
+			}
+		}
+	}
+	return nil
 }
 
-func cut(s string) string {
-	s = strings.TrimSpace(strings.ReplaceAll(s, "\n", "; "))
-	return s[:min(len(s), 160)]
+// findTP takes the binary that is there, or builds one as a release is built.
+func (b *bench) findTP(ctx context.Context) (err error) {
+	if b.tp, err = filepath.Abs(b.tp); err != nil {
+		return err
+	}
+	if _, err := os.Stat(b.tp); err == nil {
+		return nil
+	}
+	b.tp = filepath.Join(b.dir, "tp")
+	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", b.tp, "github.com/tuneplane/tp/cmd/tp")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		return fmt.Errorf("build tp: %w: %s", err, out)
+	}
+	return nil
 }
 
-func first(argv ...string) string {
+// versions says what is compared, and on what.
+func (b *bench) versions() {
+	fmt.Fprintf(b.out, "%d CPUs (GOMAXPROCS %d), %s\n", runtime.NumCPU(), runtime.GOMAXPROCS(0), runtime.Version())
+	for _, argv := range [][]string{{b.tp, "--version"}, {"git", "--version"}, {"tar", "--version"}, {"zstd", "--version"}, {"restic", "version"}, {"sbatch", "--version"}} {
+		fmt.Fprintf(b.out, "%-9s %s\n", filepath.Base(argv[0]), version(argv))
+	}
+	fmt.Fprintf(b.out, "%-9s %s\n", "submitit", version([]string{"python3", "-c", "import submitit; print(submitit.__version__)"}))
+}
+
+func version(argv []string) string {
 	out, err := exec.Command(argv[0], argv[1:]...).Output()
 	if err != nil {
-		return argv[0] + ": " + err.Error()
+		return notInstalled
 	}
-	line, _, _ := strings.Cut(string(out), "\n")
+	line, _, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
 	return line
-}
-
-func fail(err error) {
-	fmt.Fprintln(os.Stderr, "bench:", err)
-	os.Exit(1)
 }

@@ -82,6 +82,7 @@ slurm_conf() {
 		MaxJobCount=20000
 		MinJobAge=300
 		KillWait=5
+		SlurmdTimeout=$SLURMD_TIMEOUT
 	E
 	accounting_lines
 	echo 'NodeName=DEFAULT Sockets=2 CoresPerSocket=32 ThreadsPerCore=1 RealMemory=1000000 State=UNKNOWN'

@@ -45,7 +45,11 @@ func TestMain(m *testing.M) {
 				return 1
 			}
 		}
-		return m.Run()
+		code := m.Run()
+		if len(domains.rows) > 0 {
+			fmt.Println(domainTable())
+		}
+		return code
 	}())
 }
 

@@ -98,14 +98,23 @@ func forgotten(r *ledger.Run, a ledger.Attempt) Seen {
 	return Seen{State: ledger.Unknown, Reason: "Slurm no longer knows job " + a.JobID.String() + " and it left no end marker"}
 }
 
-// refine adds what only the run itself knows: which role failed and where.
+// refine adds what only the run itself knows: which role failed and where, and
+// that a job which ended by itself did so because Slurm had asked it to.
 func refine(seen Seen, end ledger.End, jobs []slurm.Job) Seen {
 	lead := jobs[0]
 	if end.JobID != lead.Leader() || end.Restart < lead.Restarts {
 		return seen // the marker of an earlier start
 	}
-	if seen.State == ledger.Failed && end.State == ledger.Failed {
-		seen.Reason = failure(end)
+	switch {
+	case seen.State == ledger.Failed && end.State == ledger.Preempted && lead.State == slurm.Failed:
+		// It was asked to stop within its grace time, and is not to be requeued.
+		return FromEnd(end)
+	case seen.State != end.State || end.Message == "" || seen.State == ledger.Succeeded:
+		return seen
+	}
+	seen.Reason = failure(end)
+	if seen.State == ledger.Failed && lead.State != slurm.Failed { // NODE_FAIL, OUT_OF_MEMORY
+		seen.Reason = string(lead.State) + ": " + seen.Reason
 	}
 	return seen
 }

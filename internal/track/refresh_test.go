@@ -113,6 +113,9 @@ func TestRefreshWritesChangesOnly(t *testing.T) {
 func TestForgottenJobs(t *testing.T) {
 	const done = `{"attempt":1,"restart":0,"job_id":7,"exit":0,"state":"SUCCEEDED","time":1767225600}`
 	const failed = `{"attempt":1,"restart":1,"job_id":7,"exit":3,"state":"FAILED","message":"train failed","node":"h200-1"}`
+	ended := func(state, message string) string {
+		return `{"attempt":1,"restart":0,"job_id":7,"exit":143,"state":"` + state + `","role":"","node":"","message":"` + message + `"}`
+	}
 	const unknown = "Slurm no longer knows job 7 and it left no end marker"
 	for _, c := range []struct {
 		name   string
@@ -122,7 +125,11 @@ func TestForgottenJobs(t *testing.T) {
 		reason string
 	}{
 		{"with an end marker", time.Hour, map[string]string{"1.0.json": done}, ledger.Succeeded, ""},
-		{"the last restart's marker counts", time.Hour, map[string]string{"1.0.json": done, "1.1.json": failed}, ledger.Failed, "train failed"},
+		{"the last restart's marker counts", time.Hour, map[string]string{"1.0.json": done, "1.1.json": failed}, ledger.Failed, "train failed on h200-1"},
+		{"it reached its time limit", time.Hour, map[string]string{"1.0.json": ended("TIMEOUT", "time limit reached after 60 s")}, ledger.Timeout, "time limit reached after 60 s"},
+		{"it was preempted", time.Hour, map[string]string{"1.0.json": ended("PREEMPTED", "preempted after 9 s")}, ledger.Preempted, "preempted after 9 s"},
+		{"it was cancelled", time.Hour, map[string]string{"1.0.json": ended("CANCELLED", "cancelled after 9 s")}, ledger.Cancelled, "cancelled after 9 s"},
+		{"it says what no script says", time.Hour, map[string]string{"1.0.json": ended("RUNNING", "")}, ledger.Unknown, ""},
 		{"a marker of another attempt is not this one's", time.Hour, map[string]string{"2.0.json": `{"attempt":2,"state":"SUCCEEDED"}`}, ledger.Unknown, unknown},
 		{"without any trace", time.Hour, nil, ledger.Unknown, unknown},
 		{"accounting may be a moment behind", time.Second, nil, ledger.Accepted, ""},
@@ -194,6 +201,36 @@ func TestMarkerRefinesAFailure(t *testing.T) {
 	w.fake.Put(slurm.Job{ID: 7, Name: r.JobName(), State: slurm.Failed, Reason: "NonZeroExitCode", Restarts: 1})
 	w.refresh(r)
 	w.want(r, ledger.Failed, "NonZeroExitCode")
+}
+
+// Slurm and the marker together say more than either.
+func TestMarkerAndSlurmAgree(t *testing.T) {
+	const role = `"role":"train","node":"h200-1","message":"role train failed with exit code 137"`
+	for _, c := range []struct {
+		name   string
+		job    slurm.Job
+		end    string
+		state  ledger.State
+		reason string
+	}{
+		{"out of memory", slurm.Job{State: slurm.OutOfMemory}, `"state":"FAILED","exit":137,` + role, ledger.Failed, "OUT_OF_MEMORY: role train failed with exit code 137 on h200-1"},
+		{"a node died", slurm.Job{State: slurm.NodeFail}, `"state":"FAILED","exit":143,"message":"node h100-1 failed after 30 s"`, ledger.Failed, "NODE_FAIL: node h100-1 failed after 30 s"},
+		{"time limit", slurm.Job{State: slurm.Timeout, Reason: "TimeLimit"}, `"state":"TIMEOUT","exit":143,"message":"time limit reached after 60 s"`, ledger.Timeout, "time limit reached after 60 s"},
+		{"cancelled", slurm.Job{State: slurm.Cancelled}, `"state":"CANCELLED","exit":143,"message":"cancelled after 5 s"`, ledger.Cancelled, "cancelled after 5 s"},
+		{"ended within its grace time, not to be requeued", slurm.Job{State: slurm.Failed, Reason: "NonZeroExitCode"}, `"state":"PREEMPTED","exit":143,"message":"preempted, within its grace time, after 9 s"`,
+			ledger.Preempted, "preempted, within its grace time, after 9 s"},
+		{"cancelled while it ended", slurm.Job{State: slurm.Cancelled}, `"state":"FAILED","exit":137,` + role, ledger.Cancelled, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(t)
+			r := w.queued(7, time.Hour)
+			w.end(r, "1.0.json", `{"attempt":1,"restart":0,"job_id":7,`+c.end+`}`)
+			c.job.ID, c.job.Name = 7, r.JobName()
+			w.fake.Put(c.job)
+			w.refresh(r)
+			w.want(r, c.state, c.reason)
+		})
+	}
 }
 
 // All components of a heterogeneous job are one run, asked for by its leader.

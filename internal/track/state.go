@@ -102,5 +102,5 @@ func reason(j slurm.Job) string {
 // FromEnd is the state by the run's own end marker, for when Slurm has
 // forgotten the job.
 func FromEnd(e ledger.End) Seen {
-	return Seen{State: e.State, Reason: e.Message, ExitCode: e.Exit}
+	return Seen{State: e.State, Reason: failure(e), ExitCode: e.Exit}
 }
