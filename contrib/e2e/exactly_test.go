@@ -264,6 +264,34 @@ func TestLateAfterTheTimeout(t *testing.T) {
 	})
 }
 
+// TestCancelledInDoubtIsNotSubmitted cancels a run whose request was lost: what
+// settles the doubt must not queue it after all.
+func TestCancelledInDoubtIsNotSubmitted(t *testing.T) {
+	each(t, func(w *world) {
+		w.counted("")
+		p := w.proxyTo("tcp", w.jwtAddress())
+		digest, name := w.planned(countedArgs...)
+		p.onSubmit(once(p.lose, p.pass))
+		if r := w.tpWith([]string{impatient}, "submit", "--plan", digest); r.code != 6 {
+			w.Fatalf("exit code %d, wanted 6\n%s", r.code, r.err)
+		}
+		id := name[strings.LastIndex(name, ".")+1:]
+		if r := w.tpWith([]string{impatient}, "job", "cancel", id); r.code != 6 || !strings.Contains(r.err, "is not submitted again") {
+			w.Errorf("tp job cancel: exit code %d, wanted 6\n%s", r.code, r.err)
+		}
+		w.waitFor(time.Minute, "the run to be cancelled", func() bool {
+			w.tpWith([]string{impatient}, "tick")
+			return w.status(w.dir+"/runs/alice/counted/"+id).State == "CANCELLED"
+		})
+		if r := w.tpWith([]string{impatient}, "submit", "--plan", digest); r.code != 5 {
+			w.Errorf("a cancelled plan: exit code %d, wanted 5\n%s", r.code, r.err)
+		}
+		if n := w.named(name); n != 0 || len(w.ran()) != 0 {
+			w.Errorf("%d jobs, done by %v", n, w.ran())
+		}
+	})
+}
+
 // TestRefusedConnection takes slurmrestd away between preview and request:
 // nothing was sent, so the plan may be submitted again at once.
 func TestRefusedConnection(t *testing.T) {
