@@ -210,7 +210,7 @@ func TestLateWithinTheTimeout(t *testing.T) {
 		p := w.proxyTo("tcp", w.jwtAddress())
 		digest, name := w.planned(countedArgs...)
 		delivered := make(chan struct{})
-		p.onSubmit(once(p.later(30*time.Second, delivered), p.pass))
+		p.onSubmit(once(p.later(func() { time.Sleep(30 * time.Second) }, delivered), p.pass))
 		r := w.tp("submit", "--plan", digest)
 		if r.code != 6 || !strings.Contains(r.err, "whether the job was queued is not known yet") || !strings.Contains(r.err, "tp: try: tp tick") {
 			w.Errorf("exit code %d, wanted 6\n%s", r.code, r.err)
@@ -234,16 +234,19 @@ func TestLateWithinTheTimeout(t *testing.T) {
 // the second job is cancelled by tp tick before it trains.
 func TestLateAfterTheTimeout(t *testing.T) {
 	each(t, func(w *world) {
-		w.counted("sleep 20")
+		w.counted("sleep 30")
 		p := w.proxyTo("tcp", w.jwtAddress())
 		// One job of this QOS may run at a time: the second one waits.
 		digest, name := w.planned(append(countedArgs[:len(countedArgs):len(countedArgs)], "--qos", "onejob")...)
-		delivered := make(chan struct{})
-		p.onSubmit(once(p.later(15*time.Second, delivered), p.pass))
+		again, delivered := make(chan struct{}), make(chan struct{})
+		release := sync.OnceFunc(func() { close(again) })
+		w.Cleanup(release)
+		p.onSubmit(once(p.later(func() { <-again }, delivered), p.pass))
 		if r := w.tpWith([]string{impatient}, "submit", "--plan", digest); r.code != 6 {
 			w.Errorf("exit code %d, wanted 6\n%s", r.code, r.err)
 		}
 		s, _ := w.repeat(digest)
+		release()
 		<-delivered
 		if n := w.named(name); n != 2 {
 			w.Fatalf("%d jobs after the late request, the test wants 2", n)
