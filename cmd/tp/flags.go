@@ -146,8 +146,8 @@ func redacted(args []string) []string {
 }
 
 // notes are what a user should know of the selection.
-func notes(sel *bundle.Selection) []string {
-	var out []string
+func notes(sel *bundle.Selection, man *bundle.Manifest) []string {
+	out := slices.Clone(man.Warnings)
 	if !sel.Git {
 		out = append(out, "the lab is outside of git: every file is packed but the usual leftovers, and the run cannot be traced to a commit")
 	}

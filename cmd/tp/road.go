@@ -156,7 +156,7 @@ func (a *app) walk(ctx context.Context, f jobFlags, s start) (*road, error) {
 		NewBytes: upload.NewBytes, StageIn: bundle.FetchScript(r.manifest.Digest, access),
 		RunID: s.runID, RunDir: filepath.Join(conf.RunRoot, ledger.Slug(me), ledger.Slug(exp.Name), s.runID),
 		User: me, Env: r.env, Interface: conf.Interface, Git: git,
-		Settings: settings(how.Settings), Warnings: slices.Concat(conf.Notes, how.Warnings, notes(sel)),
+		Settings: settings(how.Settings), Warnings: slices.Concat(conf.Notes, how.Warnings, notes(sel, r.manifest)),
 		Now: a.now(), TTL: conf.PlanTTL,
 	}
 	if r.cluster != nil {
