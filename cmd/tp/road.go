@@ -138,6 +138,9 @@ func (a *app) walk(ctx context.Context, f jobFlags, s start) (*road, error) {
 	if registry == nil {
 		registry = site.FromSnapshot(snapshot)
 	}
+	if err := lab.Nested(ctx, r.lab.Root, sel.Nested, &git); err != nil {
+		return nil, err
+	}
 	a.provenance(&git)
 	if len(git.Changed) > 0 && !f.AllowDirty {
 		return nil, dirty(git)
