@@ -141,6 +141,9 @@ func (a *app) walk(ctx context.Context, f jobFlags, s start) (*road, error) {
 	if err := lab.Nested(ctx, r.lab.Root, sel.Nested, &git); err != nil {
 		return nil, err
 	}
+	if sel.Git { // what is untracked and left out does not travel
+		git.Untracked = sel.Untracked[:min(len(sel.Untracked), lab.MaxListed)]
+	}
 	a.provenance(&git)
 	if len(git.Changed) > 0 && !f.AllowDirty {
 		return nil, dirty(git)
