@@ -77,6 +77,10 @@ func Main(args []string, streams *ui.Streams) fault.Code {
 			return a.report(fault.New(fault.Usage, "argument %q is no valid UTF-8", arg))
 		}
 	}
+	if err := noneEmpty(args); err != nil {
+		c.JSON = wantsJSON(args)
+		return a.report(err)
+	}
 	kctx, err := parse(parser, args)
 	if exited >= 0 {
 		return exited
@@ -118,6 +122,25 @@ func newParser(c *cli, streams *ui.Streams, exit func(int)) *kong.Kong {
 		panic(err) // the struct above is wrong
 	}
 	return parser
+}
+
+// noneEmpty refuses empty arguments. They come from scripts whose variable is
+// not set, and taken for left out they mean something else: the newest run is
+// cancelled, a job is queued under no key.
+func noneEmpty(args []string) error {
+	for i, arg := range args {
+		flag, isFlag := strings.CutSuffix(arg, "=")
+		isFlag = isFlag && strings.HasPrefix(arg, "--") && !strings.Contains(flag, "=")
+		switch {
+		case isFlag:
+			return fault.New(fault.Usage, "%s has an empty value", flag)
+		case arg == "" && i > 0 && strings.HasPrefix(args[i-1], "-"):
+			return fault.New(fault.Usage, "the argument after %s is empty", args[i-1])
+		case arg == "":
+			return fault.New(fault.Usage, "argument %d is empty", i+1)
+		}
+	}
+	return nil
 }
 
 type exitNow struct{}
