@@ -69,7 +69,7 @@ func refusedToken(err error, f site.Fleet) error {
 		return found.WithHint("scontrol token >%s", f.TokenFile)
 	case len(f.TokenCommand) > 0:
 		return found.WithHint("%s, which has to print a token that cluster %s takes", strings.Join(f.TokenCommand, " "), f.Name)
-	case os.Getenv("SLURM_JWT") != "":
+	case jwt != "":
 		return found.WithHint("export $(scontrol token)")
 	}
 	return found.WithHint("scontrol token, which has to print one that cluster %s takes", f.Name)

@@ -158,7 +158,7 @@ func (a *app) connect(ctx context.Context, name string) (*cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := connect.Fleet{Name: fleet.Name, User: me, TokenFile: fleet.TokenFile, TokenCommand: fleet.TokenCommand, TokenEnv: os.Getenv("SLURM_JWT") != ""}
+	f := connect.Fleet{Name: fleet.Name, User: me, TokenFile: fleet.TokenFile, TokenCommand: fleet.TokenCommand, TokenEnv: jwt != ""}
 	if fleet.URL != "" {
 		f.URLs = []string{fleet.URL}
 	}
@@ -169,7 +169,7 @@ func (a *app) connect(ctx context.Context, name string) (*cluster, error) {
 	memory := a.known(fleet)
 	info := memory.load()
 	client, choice, err := connect.Open(ctx, f, connect.Options{
-		Timeout: fleet.Timeout, EnvURL: os.Getenv("TP_SLURMREST_URL"), JWT: os.Getenv("SLURM_JWT"),
+		Timeout: fleet.Timeout, EnvURL: os.Getenv("TP_SLURMREST_URL"), JWT: jwt,
 		DialectHint: info.Dialect, Known: info,
 	})
 	if err != nil {

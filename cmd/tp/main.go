@@ -58,6 +58,14 @@ func main() {
 	os.Exit(int(Main(os.Args[1:], ui.Standard())))
 }
 
+// jwt is SLURM_JWT, taken out of the environment before anything else: a token
+// is no child's business, git's filters included.
+var jwt = func() string {
+	token := os.Getenv("SLURM_JWT")
+	os.Unsetenv("SLURM_JWT")
+	return token
+}()
+
 // Main runs one command and returns the process's exit code. It may be called
 // again and again in one process, as the tests do.
 func Main(args []string, streams *ui.Streams) fault.Code {
