@@ -70,6 +70,9 @@ var jwt = func() string {
 // again and again in one process, as the tests do.
 func Main(args []string, streams *ui.Streams) fault.Code {
 	var c cli
+	out := &result{Writer: streams.Out}
+	streams.Out = out
+	defer func() { streams.Out = out.Writer }()
 	exited := fault.Code(-1)
 	parser := newParser(&c, streams, func(code int) { exited = fault.Code(code); panic(exitNow{}) })
 	if len(args) == 0 {
@@ -104,6 +107,9 @@ func Main(args []string, streams *ui.Streams) fault.Code {
 	if cerr := a.close(); err == nil {
 		err = cerr
 	}
+	if err == nil && out.err != nil {
+		err = fault.New(fault.Internal, "the result could not be written: %w", out.err)
+	}
 	if err != nil && ctx.Err() != nil {
 		stopped := fault.New(fault.Interrupted, "interrupted")
 		var f *fault.Error
@@ -113,6 +119,21 @@ func Main(args []string, streams *ui.Streams) fault.Code {
 		err = stopped
 	}
 	return a.report(err)
+}
+
+// result is stdout; it remembers that something could not be written, for
+// tables and lines do not ask.
+type result struct {
+	io.Writer
+	err error
+}
+
+func (r *result) Write(p []byte) (int, error) {
+	n, err := r.Writer.Write(p)
+	if r.err == nil {
+		r.err = err
+	}
+	return n, err
 }
 
 // newParser is the command line; docs/reference.md is written from it.

@@ -11,10 +11,13 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/tuneplane/tp/internal/fault"
+	"github.com/tuneplane/tp/internal/ui"
 	"github.com/tuneplane/tp/slurm"
 	"github.com/tuneplane/tp/slurm/slurmtest"
 )
@@ -241,4 +244,18 @@ func save(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("%s is not found", args[1])
 	}
 	ts.Setenv(args[0], m[1])
+}
+
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
+
+func TestAResultThatCannotBeWrittenIsAnError(t *testing.T) {
+	for _, args := range [][]string{{"methods"}, {"methods", "custom/custom"}, {"methods", "--json"}, {"version"}} {
+		streams, _, talk := ui.Test("")
+		streams.Out = full{}
+		if code := Main(args, streams); code != fault.Internal || !strings.Contains(talk.String(), "no space left on device") {
+			t.Errorf("tp %s: exit code %d, %s", strings.Join(args, " "), code, talk)
+		}
+	}
 }

@@ -72,37 +72,42 @@ func (a *app) settle(ctx context.Context, runs []*ledger.Run) (settled, adopted 
 	return settled, adopted, nil
 }
 
-// renew signs new download links for runs that wait longer than links live.
+// renew signs new download links for runs that wait longer than links live. A
+// run that cannot be helped does not keep the others from it.
 func (a *app) renew(ctx context.Context, runs []*ledger.Run) error {
 	for _, r := range runs {
 		if r.State.Final() || r.State == ledger.Running {
 			continue
 		}
-		path := filepath.Join(r.Dir, "bundle.curl")
-		links, err := durable.Read(path, 64<<20)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err != nil {
+		if err := a.renewLinks(ctx, r); err != nil && ctx.Err() != nil {
 			return err
-		}
-		sums, err := durable.Read(filepath.Join(r.Dir, "bundle.sha256"), 64<<20)
-		if err != nil {
-			return err
-		}
-		st, err := a.objects()
-		if err != nil {
-			return err
-		}
-		fresh, err := bundle.Renew(ctx, sums, links, st, linkTTL, a.now())
-		if err != nil {
-			return err
-		}
-		if fresh != nil {
-			if err := durable.WriteFile(path, fresh, 0o600); err != nil {
-				return err
-			}
+		} else if err != nil {
+			a.warn(fmt.Sprintf("%s: %v", r.ID, err))
 		}
 	}
 	return nil
+}
+
+func (a *app) renewLinks(ctx context.Context, r *ledger.Run) error {
+	path := filepath.Join(r.Dir, "bundle.curl")
+	links, err := durable.Read(path, 64<<20)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	sums, err := durable.Read(filepath.Join(r.Dir, "bundle.sha256"), 64<<20)
+	if err != nil {
+		return err
+	}
+	st, err := a.objects()
+	if err != nil {
+		return err
+	}
+	fresh, err := bundle.Renew(ctx, sums, links, st, linkTTL, a.now())
+	if err != nil || fresh == nil {
+		return err
+	}
+	return durable.WriteFile(path, fresh, 0o600)
 }

@@ -189,13 +189,17 @@ func (l *Ledger) dirs(user string) ([]string, error) {
 			users[0] = Slug(user)
 		}
 		for _, u := range users {
-			exps, err := names(filepath.Join(root, u))
+			list := names
+			if user == "" {
+				list = ownNames
+			}
+			exps, err := list(filepath.Join(root, u))
 			if err != nil {
 				return nil, err
 			}
 			for _, e := range exps {
 				dir := filepath.Join(root, u, e)
-				runs, err := names(dir)
+				runs, err := list(dir)
 				if err != nil {
 					return nil, err
 				}
@@ -210,12 +214,20 @@ func (l *Ledger) dirs(user string) ([]string, error) {
 	return out, nil
 }
 
-// names lists the visible directories in dir. One that is missing or may not
-// be read has none; other errors, such as a stale NFS handle, must not look
-// like an empty ledger.
+// names is ownNames for directories of others: one that may not be read has none.
 func names(dir string) ([]string, error) {
+	list, err := ownNames(dir)
+	if errors.Is(err, fs.ErrPermission) {
+		return nil, nil
+	}
+	return list, err
+}
+
+// ownNames lists the visible directories in dir. A missing one has none; other
+// errors, such as a stale NFS handle, must not look like an empty ledger.
+func ownNames(dir string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {

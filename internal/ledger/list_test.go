@@ -1,7 +1,9 @@
 package ledger
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -68,6 +70,27 @@ func TestList(t *testing.T) {
 	os.Mkdir(filepath.Join(root, "u", "a", "run-eeeeeeeeeeee"), 0o700)          // reserved only
 	if got := list(t, l, Filter{}); got != "b:FAILED a:SUBMITTED a:UNKNOWN " {
 		t.Errorf("after a run was deleted and one is broken: %q", got)
+	}
+}
+
+func TestOwnRunsThatMayNotBeReadAreNoEmptyList(t *testing.T) {
+	if os.Getuid() == 0 {
+		t.Skip("root may read everything")
+	}
+	root := t.TempDir()
+	l := open(t, root)
+	create(t, l, Header{Experiment: "a"})
+	dir := filepath.Join(root, "u")
+	os.Chmod(dir, 0)
+	defer os.Chmod(dir, 0o700)
+	if runs, err := l.List(Filter{}); !errors.Is(err, fs.ErrPermission) {
+		t.Errorf("list: %v, %v", runs, err)
+	}
+	if _, err := l.Find("run-0"); !errors.Is(err, fs.ErrPermission) {
+		t.Errorf("find: %v", err)
+	}
+	if runs, err := l.List(Filter{User: Everybody}); len(runs) > 0 || err != nil {
+		t.Errorf("everybody: %v, %v", runs, err)
 	}
 }
 

@@ -146,6 +146,27 @@ func TestNoTimeLimitIsSaid(t *testing.T) {
 	}
 }
 
+func TestAnEnvironmentThatNothingCanStartWithIsRefused(t *testing.T) {
+	resolve := func(n, size int) error {
+		in := input("cpu:1")
+		for i := range n {
+			name := fmt.Sprintf("V%03d", i)
+			in.Spec.Env = append(in.Spec.Env, spec.EnvVar{Name: name, Value: strings.Repeat("x", size-len(name)-1)})
+		}
+		_, err := Resolve(in)
+		return err
+	}
+	if err := resolve(1, maxVariable); err != nil {
+		t.Errorf("the largest variable: %v", err)
+	}
+	if err := resolve(1, maxVariable+1); fault.CodeOf(err) != fault.Usage {
+		t.Errorf("one byte more: %v", err)
+	}
+	if err := resolve(11, 100_000); fault.CodeOf(err) != fault.Usage {
+		t.Errorf("many large ones: %v", err)
+	}
+}
+
 func TestAKeptPlanThatIsDamagedIsRefused(t *testing.T) {
 	b := Book{Dir: t.TempDir()}
 	digest := strings.Repeat("a", 64)

@@ -188,5 +188,31 @@ func environment(in Input) ([]slurm.EnvVar, error) {
 		}
 		out[i].Value = in.PathFirst + ":" + out[i].Value
 	}
-	return out, nil
+	return out, startable(out)
+}
+
+// What Linux lets a program start with (execve(2)): 128 KiB for one variable,
+// and for all of them and the arguments a quarter of the stack, 2 MiB by
+// default, of which half is left to Slurm and to the job's own.
+const (
+	maxVariable    = 128<<10 - 1 // without the NUL
+	maxEnvironment = 1 << 20
+)
+
+// startable refuses an environment that no program of the job could start with.
+func startable(env []slurm.EnvVar) error {
+	total := 0
+	for _, v := range env {
+		size := len(v.Name) + 1 + len(v.Value)
+		if size > maxVariable {
+			return fault.New(fault.Usage, "environment variable %s has %d bytes with its name, more than the %d that Linux allows", v.Name, size, maxVariable).
+				WithHint("put the value into a file of the experiment")
+		}
+		total += size + 1
+	}
+	if total > maxEnvironment {
+		return fault.New(fault.Usage, "the environment has %d bytes, more than %d; programs of the job might not start", total, maxEnvironment).
+			WithHint("put large values into files of the experiment")
+	}
+	return nil
 }

@@ -29,7 +29,11 @@ func Runs(w io.Writer, runs []*ledger.Run, now time.Time) {
 		if id := r.JobID(); id != 0 {
 			job = id.String()
 		}
-		rows = append(rows, []string{string(r.ID), named(r), State(r), job, fmt.Sprint(r.GPUs), Age(now.Sub(r.Created)), ui.Clean(why(r))})
+		age := "" // of a run that cannot be read
+		if !r.Created.IsZero() {
+			age = Age(now.Sub(r.Created))
+		}
+		rows = append(rows, []string{string(r.ID), named(r), State(r), job, fmt.Sprint(r.GPUs), age, ui.Clean(why(r))})
 	}
 	ui.Table(w, "", rows)
 }
