@@ -137,8 +137,24 @@ func (s *S3) Get(ctx context.Context, name string) (io.ReadCloser, error) {
 	return body, nil
 }
 
+// listWorth is from how many names on one page of a listing, a thousand keys in
+// one answer, is cheaper than a question for each.
+const listWorth, page = 32, 1000
+
+// Has answers from the first page of a listing where many names are wanted;
+// what that page cannot tell is asked one by one.
 func (s *S3) Has(ctx context.Context, names []string) ([]bool, error) {
+	listed, whole := map[string]bool{}, false
+	if len(names) > listWorth {
+		var err error
+		if listed, whole, err = s.firstPage(ctx); err != nil {
+			return nil, err
+		}
+	}
 	return hasEach(ctx, names, func(ctx context.Context, name string) (bool, error) {
+		if listed[name] || whole {
+			return listed[name], nil
+		}
 		_, err := s.client.StatObject(ctx, s.bucket, s.prefix+name, minio.StatObjectOptions{})
 		if err == nil {
 			return true, nil
@@ -148,6 +164,23 @@ func (s *S3) Has(ctx context.Context, names []string) ([]bool, error) {
 		}
 		return false, nil
 	})
+}
+
+// firstPage lists up to a thousand objects; whole says that there are no more.
+func (s *S3) firstPage(ctx context.Context) (listed map[string]bool, whole bool, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel() // ends the lister after its first page
+	listed = map[string]bool{}
+	for o := range s.client.ListObjects(ctx, s.bucket, minio.ListObjectsOptions{Prefix: s.prefix, Recursive: true, MaxKeys: page}) {
+		if o.Err != nil {
+			return nil, false, s.errorf("list", o.Err)
+		}
+		listed[strings.TrimPrefix(o.Key, s.prefix)] = true
+		if len(listed) == page {
+			return listed, false, nil
+		}
+	}
+	return listed, true, ctx.Err()
 }
 
 func (s *S3) List(ctx context.Context, prefix string) ([]Object, error) {

@@ -111,6 +111,32 @@ func suite(t *testing.T, open func(*testing.T) store.Store) {
 			}
 		}
 	})
+	t.Run("many names at once, within and beyond one page", func(t *testing.T) {
+		for _, stored := range []int{20, 1010} {
+			st := open(t)
+			var group errgroup.Group
+			group.SetLimit(16)
+			for i := range stored {
+				group.Go(func() error { return st.Put(ctx, fmt.Sprintf("m%04d.zz", i), []byte("x")) })
+			}
+			if err := group.Wait(); err != nil {
+				t.Fatal(err)
+			}
+			var names []string
+			for i := range 40 { // half of them are there: the first and, where there are so many, the last
+				names = append(names, fmt.Sprintf("m%04d.zz", stored-20+i))
+			}
+			has, err := st.Has(ctx, names)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, got := range has {
+				if want := i < 20; got != want {
+					t.Errorf("%d stored: %s: %v, want %v", stored, names[i], got, want)
+				}
+			}
+		}
+	})
 	t.Run("empty and large objects", func(t *testing.T) {
 		st := open(t)
 		large := make([]byte, 17<<20)
