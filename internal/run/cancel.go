@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"errors"
+	"path/filepath"
 
 	"github.com/tuneplane/tp/internal/durable"
 	"github.com/tuneplane/tp/internal/fault"
@@ -90,6 +91,13 @@ func (q *Queue) cancelUnsent(ctx context.Context, r *ledger.Run) error {
 	}
 	if len(r.Attempts) > 0 {
 		return fault.New(fault.Refused, "run %s is being queued right now", r.ID).WithHint("tp job cancel %s again", r.ID)
+	}
+	// A rendered script may still be given to sbatch: it finds its claim taken.
+	claim := filepath.Join(r.Dir, "claims", "1")
+	if err := durable.Create(claim, []byte("nobody: the run was cancelled\n"), 0o600); errors.Is(err, durable.ErrExist) {
+		return fault.New(fault.Refused, "a job of run %s has just started", r.ID).WithHint("tp job cancel %s again", r.ID)
+	} else if err != nil {
+		return err
 	}
 	return q.Ledger.AppendUnder(lease, r, ledger.Event{Type: ledger.Changed, State: ledger.Cancelled, Reason: "cancelled before it was submitted"})
 }

@@ -549,6 +549,10 @@ func TestCancelBeforeSubmit(t *testing.T) {
 		t.Errorf("a cancelled run must not be queued: %v", err)
 	}
 	w.submits(0)
+	// Its rendered script, given to sbatch after all, must find the claim taken.
+	if owner, err := os.ReadFile(filepath.Join(s.Run().Dir, "claims", "1")); err != nil || !strings.Contains(string(owner), "cancelled") {
+		t.Errorf("claim %q, %v", owner, err)
+	}
 }
 
 func TestCancelKeepsAnEarlierEnd(t *testing.T) {

@@ -59,6 +59,7 @@ export TP_RESTART=${SLURM_RESTART_COUNT:-0} TP_LOG_SUFFIX=
 if ((TP_ATTEMPT > 1)); then TP_LOG_SUFFIX=.attempt$TP_ATTEMPT; fi
 if ((TP_RESTART > 0)); then TP_LOG_SUFFIX+=.restart$TP_RESTART; fi
 tp_mark=$TP_ATTEMPT.$TP_RESTART
+declare -A tp_pid=() # of the roles that run
 tp_tmp=$(mktemp -d "${TMPDIR:-/tmp}/tp.XXXXXX")
 tp_log=$TP_RUN_DIR/logs/job-$SLURM_JOB_ID.log
 tp_log_start=$(wc -c <"$tp_log" 2>/dev/null || echo 0)
@@ -89,7 +90,8 @@ ln "$TP_RUN_DIR/claims/.$TP_ATTEMPT.$SLURM_JOB_ID" "$TP_RUN_DIR/claims/$TP_ATTEM
 rm -f "$TP_RUN_DIR/claims/.$TP_ATTEMPT.$SLURM_JOB_ID"
 tp_owner=$(cat "$TP_RUN_DIR/claims/$TP_ATTEMPT")
 if [[ $tp_owner != "$SLURM_JOB_ID" ]]; then
-  tp_say "job $tp_owner already runs attempt $TP_ATTEMPT of $TP_RUN_ID; this job, $SLURM_JOB_ID, ends without doing anything"
+  [[ $tp_owner != [0-9]* ]] || tp_owner="job $tp_owner"
+  tp_say "attempt $TP_ATTEMPT of $TP_RUN_ID belongs to $tp_owner; this job, $SLURM_JOB_ID, ends without doing anything"
   rm -rf "$tp_tmp"
   exit 79
 fi
@@ -97,7 +99,15 @@ fi
 tp_leave() {
   local rc=$?
   trap - EXIT
-  if [[ $rc -ne 0 ]]; then tp_end FAILED "$rc" '' "the batch script stopped with exit code $rc"; fi
+  local what="the batch script stopped"
+  if [[ $rc -ne 0 && ${#tp_pid[@]} -eq 0 ]]; then
+    case $rc in
+      65) what="stage-in found a damaged object of the bundle, see the log, and stopped" ;;
+      69) what="stage-in could not reach the code, see the log, and stopped" ;;
+      73) what="stage-in had no space or right to write, see the log, and stopped" ;;
+    esac
+  fi
+  if [[ $rc -ne 0 ]]; then tp_end FAILED "$rc" '' "$what with exit code $rc"; fi
   rm -rf "$tp_tmp"
   exit "$rc"
 }
@@ -166,7 +176,6 @@ tp_ended() { # Slurm ends the job: whatever code the roles gave, it is not their
 trap tp_stop TERM
 
 # ---- roles in the background; the first failure ends the run ---------------------
-declare -A tp_pid=()
 tp_start() { # ROLE COMMAND...
   local role=$1
   shift
