@@ -199,7 +199,7 @@ func storeFault(err error) error {
 	case errors.As(err, &finished):
 		return err
 	case errors.Is(err, store.ErrUnreachable):
-		return fault.New(fault.Unreachable, "%w", err)
+		return fault.New(fault.Unreachable, "%w", err).WithHint("tp doctor")
 	case errors.Is(err, store.ErrDenied):
 		return fault.New(fault.Refused, "%w", err).WithHint("check the owner of the directory, or the credentials file and the rights of its key")
 	case errors.Is(err, store.ErrNoBucket):

@@ -20,6 +20,9 @@ func (Admission) Name() string { return "admission" }
 // Check looks at each pool's partition.
 func (Admission) Check(s Subject) []Verdict {
 	var out []Verdict
+	if s.Snapshot.Info.Local {
+		out = single(s)
+	}
 	for _, p := range s.Pools {
 		if v, bad := admit(p, s.Snapshot); bad {
 			v.Gate, v.Level, v.Pool = "admission", Block, p.Name

@@ -36,6 +36,9 @@ func (Capacity) Check(s Subject) []Verdict {
 	}
 	if v, short := together(s, "capacity.busy", Wait, "free now", free); short {
 		v.Remedy = "it starts when nodes become free"
+		if s.Snapshot.Info.Local {
+			v = taken(s, v)
+		}
 		return []Verdict{v}
 	}
 	return nil

@@ -126,3 +126,55 @@ func TestWhy(t *testing.T) {
 		}
 	}
 }
+
+// alone is a machine without Slurm: two GPUs, one of them taken.
+func alone() *slurm.Snapshot {
+	return &slurm.Snapshot{
+		Info: slurm.Info{Local: true},
+		Nodes: []slurm.Node{{
+			Name: "me", State: "MIXED", Partitions: []string{"local"}, CPUs: 8, Memory: 16000, GRES: []slurm.GRES{{Name: "gpu", Count: 2}},
+			GRESUsed: []slurm.GRES{{Name: "gpu", Count: 1}},
+			Jobs: []slurm.NodeJob{
+				{ID: 7, Name: "quiet.run-0123456789ab"},
+				{ID: 8, Name: "hello.run-ba9876543210", GRES: []slurm.GRES{{Name: "gpu", Count: 1}}},
+			},
+		}},
+		Partitions: []slurm.Partition{{Name: "local", State: "UP", MaxNodes: 1, MaxTime: slurm.Unlimited}},
+	}
+}
+
+func TestOneMachine(t *testing.T) {
+	own := func(role string, nodes, gpus int) spec.Pool {
+		p := spec.Pool{Name: role, Roles: []string{role}, Series: "cpu", Nodes: nodes, GPUsPerNode: gpus, CPUsPerNode: 8, Partition: "local", TimeMinutes: 60}
+		if gpus > 0 {
+			p.Series, p.GRES = "gpu", "gpu"
+		}
+		return p
+	}
+	for _, c := range []struct {
+		name   string
+		pools  []spec.Pool
+		level  Level
+		code   string
+		remedy string
+	}{
+		{"CPUs are shared", []spec.Pool{own("train", 1, 0)}, Pass, "", ""},
+		{"one GPU is free", []spec.Pool{own("train", 1, 1)}, Pass, "", ""},
+		{"taken GPUs block", []spec.Pool{own("train", 1, 2)}, Block, "capacity.busy", "nothing waits on this machine: submit when they are free, or tp job cancel run-ba9876543210"},
+		{"two pools", []spec.Pool{own("train", 1, 1), own("rollout", 1, 1)}, Block, "admission.local", "--profile train,rollout=gpu:2, or a Slurm fleet with --fleet NAME (tp fleet ls)"},
+		{"three nodes", []spec.Pool{own("train", 3, 0)}, Block, "admission.local", "--profile train=cpu:1, or a Slurm fleet with --fleet NAME (tp fleet ls)"},
+	} {
+		list := Check(Subject{Pools: c.pools, Snapshot: alone(), Now: time.Now()}, All()...)
+		if worst := Worst(list); worst != c.level {
+			t.Errorf("%s: level %q, want %q: %+v", c.name, worst, c.level, list)
+		}
+		for _, v := range list {
+			if v.Level != Pass { // the first objection is the one that an error shows
+				if v.Code != c.code || v.Remedy != c.remedy || c.code == "capacity.busy" && !strings.Contains(v.Found, "1 of 2 GPUs are free; the others have hello.run-ba9876543210") {
+					t.Errorf("%s: %+v", c.name, v)
+				}
+				break
+			}
+		}
+	}
+}

@@ -18,6 +18,10 @@ type Options struct {
 	Tags, Prolog, Exclude             []string
 	Requeue                           *bool
 
+	// NoValidate takes parameters outside their range or choices, with a
+	// warning. Types stay: a text where a number is wanted is never meant.
+	NoValidate bool
+
 	// Each entry is VALUE for every role, or ROLE[,ROLE]=VALUE.
 	Time, CPUsPerNode, Memory, Account, Partition, QOS, Reservation, Constraint []string
 

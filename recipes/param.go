@@ -73,6 +73,15 @@ var (
 // Check says whether text is a value of the parameter, and returns it as JSON.
 // Numbers keep their text: 1e-5 stays 1e-5.
 func (p Param) Check(text string) (string, error) {
+	value, err := p.typed(text)
+	if err == nil {
+		err = p.allowed(text)
+	}
+	return value, err
+}
+
+// typed checks the type alone.
+func (p Param) typed(text string) (string, error) {
 	if !utf8.ValidString(text) {
 		return "", fmt.Errorf("%q is not UTF-8", text)
 	}
@@ -93,10 +102,15 @@ func (p Param) Check(text string) (string, error) {
 	default:
 		value = jsonText(text)
 	}
+	return value, nil
+}
+
+// allowed holds a value of the right type against choices and range.
+func (p Param) allowed(text string) error {
 	if len(p.Choices) > 0 && !slices.Contains(p.Choices, text) {
-		return "", fmt.Errorf("%q is none of %s", text, strings.Join(p.Choices, ", "))
+		return fmt.Errorf("%q is none of %s", text, strings.Join(p.Choices, ", "))
 	}
-	return value, p.inRange(text)
+	return p.inRange(text)
 }
 
 func (p Param) inRange(text string) error {

@@ -102,10 +102,27 @@ func (c *composer) readParams() error {
 		if target.json, err = target.check(a.Text); err != nil {
 			return a.fail(err)
 		}
+		if err := c.allow(target, a.Text); err != nil {
+			return a.fail(err)
+		}
 		set := a.Var
 		target.set = &set
 	}
 	return c.finishParams(t)
+}
+
+// allow holds a value against the parameter's range and choices; with
+// NoValidate what does not fit is only said.
+func (c *composer) allow(x *target, text string) error {
+	if x.param == nil {
+		return nil
+	}
+	err := x.param.allowed(text)
+	if err == nil || !c.opts.NoValidate {
+		return err
+	}
+	c.warn(fmt.Sprintf("parameter %s: %v; taken as it is (--no-validate)", x.name, err))
+	return nil
 }
 
 func (c *composer) finishParams(t *targets) error {
@@ -119,7 +136,7 @@ func (c *composer) finishParams(t *targets) error {
 			p.Value, p.Origin = target.set.Text, target.set.Origin
 		case inConfig && target.path != "":
 			p.Value, p.Origin = value.Text, t.config.Origin(value)
-			if err := target.checkConfig(value); err != nil {
+			if err := c.checkConfig(target, value); err != nil {
 				return fault.New(fault.Usage, "%s:%d:%d: %s: %w", t.config.Name, value.Line, value.Col, value.Path, err)
 			}
 			if value.Differs {

@@ -101,10 +101,10 @@ func (t *targets) unknown(name string) error {
 }
 
 // check reads a value for the target and returns its JSON. A plain key keeps
-// the type it has in config.yaml.
+// the type it has in config.yaml. Ranges are the composer's affair.
 func (x *target) check(text string) (string, error) {
 	if x.param != nil {
-		return x.param.Check(text)
+		return x.param.typed(text)
 	}
 	v := x.value
 	switch {
@@ -141,7 +141,7 @@ func anyJSON(text string) (string, error) {
 
 // checkConfig holds a value of config.yaml against the recipe's parameter.
 // Interpolations and null are the framework's affair.
-func (x *target) checkConfig(v Value) error {
+func (c *composer) checkConfig(x *target, v Value) error {
 	if x.param == nil || v.Type == "" || v.List || strings.Contains(v.Text, "${") {
 		return nil
 	}
@@ -149,6 +149,8 @@ func (x *target) checkConfig(v Value) error {
 	if v.Type != Str && v.JSON != "" {
 		text = v.JSON // 0x1F and .5 are fine in YAML
 	}
-	_, err := x.param.Check(text)
-	return err
+	if _, err := x.param.typed(text); err != nil {
+		return err
+	}
+	return c.allow(x, text)
 }

@@ -24,6 +24,19 @@ const (
 	OutOfMemory State = "OUT_OF_MEMORY"
 )
 
+// BaseState reads a state where Slurm gives one word for base state and flags:
+// dialect v0.0.38 and squeue show a flag instead of the base state. Before the
+// base state of an ending job can be seen, it counts as running.
+func BaseState(word string) (State, []string) {
+	switch word {
+	case "COMPLETING", "CONFIGURING", "RESIZING", "SIGNALING", "STAGE_OUT", "STOPPED":
+		return Running, []string{word}
+	case "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "SPECIAL_EXIT", "RESV_DEL_HOLD":
+		return Pending, []string{word}
+	}
+	return State(word), nil
+}
+
 // Ended reports whether the state is final for this attempt.
 func (s State) Ended() bool {
 	switch s {

@@ -83,6 +83,7 @@ type Info struct {
 	Dialect   string // "v0.0.42"; "" for the command line
 	Transport string // "slurmrestd unix:///run/rest.sock", shown in the preview
 	Account   bool   // whether accounting (slurmdbd) answers
+	Local     bool   `json:",omitempty"` // this machine without Slurm: one node, no queue, nothing waits
 }
 
 // Submitted is the answer to a submission.

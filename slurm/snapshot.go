@@ -29,7 +29,15 @@ type Node struct {
 	MemoryUsed MiB
 	GRES       []GRES // configured
 	GRESUsed   []GRES
-	Reserved   string // reservation name
+	Reserved   string    // reservation name
+	Jobs       []NodeJob `json:",omitempty"` // who runs there, as far as it was asked
+}
+
+// NodeJob is a job on a node, with its part of the node.
+type NodeJob struct {
+	ID   JobID
+	Name string
+	GRES []GRES
 }
 
 // Usable reports whether the node can run jobs now or after powering up.

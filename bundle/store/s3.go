@@ -60,7 +60,12 @@ func NewS3(c Config) (*S3, error) {
 	if c.PathStyle == nil && isAmazon(u.Hostname()) || c.PathStyle != nil && !*c.PathStyle {
 		lookup = minio.BucketLookupDNS
 	}
+	transport, err := newPatience(u.Scheme == "https")
+	if err != nil {
+		return nil, fmt.Errorf("object store %s: %w", c.Endpoint, err)
+	}
 	client, err := minio.New(u.Host, &minio.Options{
+		Transport:    transport,
 		Creds:        credentials.NewStaticV4(key.id, key.secret, key.token),
 		Secure:       u.Scheme == "https",
 		Region:       region,

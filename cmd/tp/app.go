@@ -18,6 +18,7 @@ import (
 	"github.com/tuneplane/tp/internal/ui"
 	"github.com/tuneplane/tp/slurm"
 	"github.com/tuneplane/tp/slurm/connect"
+	"github.com/tuneplane/tp/slurm/local"
 )
 
 // app is one command's surroundings: streams, and files that are read when
@@ -29,6 +30,8 @@ type app struct {
 	conf   *site.Config
 	record *ledger.Ledger
 	me     string
+
+	printed bool // the one JSON document is out
 }
 
 func (a *app) site() (*site.Config, error) {
@@ -148,8 +151,8 @@ func (a *app) connect(ctx context.Context, name string) (*cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	if fleet.Kind == "local" {
-		return nil, fault.New(fault.Usage, "fleet %s: kind local cannot run jobs in this version", fleet.Name).WithHint("tp fleet ls")
+	if fleet.Kind == site.Local {
+		return a.here(ctx, fleet)
 	}
 	me, err := a.user()
 	if err != nil {
@@ -166,16 +169,35 @@ func (a *app) connect(ctx context.Context, name string) (*cluster, error) {
 		DialectHint: info.Dialect, Known: info,
 	})
 	if err != nil {
-		return nil, fault.New(fault.Unreachable, "%w", err).WithHint("tp doctor")
+		return nil, reach(err, fleet)
 	}
 	found, err := client.Info(ctx)
 	if err != nil {
-		return nil, reach(err)
+		return nil, reach(err, fleet)
 	}
 	if found != info {
 		memory.save(found)
 	}
 	return &cluster{client, fleet, choice, found}, nil
+}
+
+// here is this machine as a fleet.
+func (a *app) here(ctx context.Context, fleet site.Fleet) (*cluster, error) {
+	client, err := local.Open(local.Options{Dir: filepath.Join(a.conf.StateDir, "local")})
+	if err != nil {
+		return nil, fault.New(fault.Usage, "fleet %s: %w", fleet.Name, err).WithHint("state_dir in ~/.config/tp/user.toml")
+	}
+	info, err := client.Info(ctx)
+	return &cluster{client, fleet, connect.Choice{Transport: info.Transport}, info}, err
+}
+
+// registry is the hardware of a fleet: that of the site file, else what the
+// fleet reports. The site file speaks of clusters, not of this machine.
+func (a *app) registry(f site.Fleet, snap *slurm.Snapshot) *site.Registry {
+	if r := a.conf.Registry(); r != nil && f.Kind != site.Local {
+		return r
+	}
+	return site.FromSnapshot(snap)
 }
 
 // queue submits to a cluster under this user's ledger.
@@ -188,7 +210,13 @@ func (a *app) queue(cl *cluster) (*run.Queue, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &run.Queue{Client: cl, Cluster: cl.info.Cluster, Ledger: l, User: me, Warn: a.warn, Keeper: &durable.Keeper{Owner: "tp", Memory: filepath.Join(a.conf.StateDir, "leases")}}, nil
+	q := &run.Queue{Client: cl, Cluster: cl.info.Cluster, Ledger: l, User: me, Warn: a.warn, Keeper: &durable.Keeper{Owner: "tp", Memory: filepath.Join(a.conf.StateDir, "leases")}}
+	if text := os.Getenv("TP_TEST_SERVER_TIMEOUT"); text != "" { // a minute for each repetition is long for a test
+		if q.ServerTimeout, err = time.ParseDuration(text); err != nil {
+			return nil, err
+		}
+	}
+	return q, nil
 }
 
 // talk says something to the person; stdout is kept for results.

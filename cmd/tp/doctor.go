@@ -6,6 +6,7 @@ import (
 	"os/exec"
 
 	"github.com/tuneplane/tp/internal/plan"
+	"github.com/tuneplane/tp/internal/site"
 )
 
 type doctorCmd struct{}
@@ -20,13 +21,21 @@ func (c *doctorCmd) Run(ctx context.Context, a *app) error {
 		path, err := exec.LookPath(t.name)
 		list = append(list, finding{err == nil, t.name + ": " + either(err == nil, path, "not found"), either(err == nil, "", t.hint)})
 	}
-	for _, name := range []string{"squeue", "scontrol"} {
-		path, err := exec.LookPath(name)
-		list = append(list, finding{true, name + ": " + either(err == nil, path, "not found; jobs are looked up through slurmrestd and accounting only"), ""})
-	}
 	conf, err := a.site()
 	if err != nil {
 		return a.findings(append(list, finding{false, err.Error(), "tp site check"}))
+	}
+	fleet, err := conf.Fleet(a.cli.Fleet)
+	if err == nil && fleet.Kind == site.Local {
+		for _, name := range []string{"tar", "zstd", "sha256sum"} { // jobs unpack their code here
+			path, err := exec.LookPath(name)
+			list = append(list, finding{err == nil, name + ": " + either(err == nil, path, "not found"), either(err == nil, "", "install "+name+": jobs unpack their code with it")})
+		}
+	} else {
+		for _, name := range []string{"squeue", "scontrol"} {
+			path, err := exec.LookPath(name)
+			list = append(list, finding{true, name + ": " + either(err == nil, path, "not found; jobs are looked up through slurmrestd and accounting only"), ""})
+		}
 	}
 	list = append(list, finding{true, "site file: " + either(conf.SitePath != "", conf.SitePath, "none"), ""})
 	list = append(list, a.checkRunRoot(), a.checkStore(ctx))

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -27,7 +28,7 @@ type jobFlags struct {
 	EnvFile     []string `sep:"none" placeholder:"FILE" help:"Lines NAME=VALUE (repeat)."`
 	Name        string   `help:"Name shown instead of the experiment's."`
 	Project     string   `short:"p" help:"Group of runs instead of the lab's name."`
-	Image       string   `help:"Container image."`
+	Image       string   `help:"Container image; this version runs on the node itself and refuses it."`
 	Time        []string `sep:"none" placeholder:"[ROLE=]TIME" help:"Time limit: 4h, 90m, 1-12:00:00."`
 	CPUsPerNode []string `name:"cpus-per-node" sep:"none" placeholder:"[ROLE=]N" help:"CPUs on each node."`
 	Mem         []string `sep:"none" placeholder:"[ROLE=]SIZE" help:"Memory on each node: 200G; 0 is the whole node."`
@@ -38,32 +39,35 @@ type jobFlags struct {
 	Constraint  []string `sep:"none" placeholder:"[ROLE=]FEATURES" help:"Node features, as in sbatch --constraint."`
 	Requeue     bool     `help:"Let Slurm start the job again after a node failure or preemption."`
 
-	NoValidate    bool `help:"Do not check parameter values against their ranges."`
+	NoValidate    bool `help:"Take parameters outside their range or choices, with a warning."`
 	AllowDirty    bool `help:"Ship changed files that are not committed."`
 	UpgradeRecipe bool `help:"Rewrite a stale recipe.lock.json first."`
 	Offline       bool `help:"Plan from the site file when the cluster cannot be asked."`
 }
 
 // options are the flags in the words of recipes.
-func (f *jobFlags) options(conf *site.Config) (recipes.Options, error) {
+func (f *jobFlags) options(conf *site.Config, fleet string) (recipes.Options, error) {
 	o := recipes.Options{
 		Set: f.Set, Profiles: f.Profile, Env: f.Env, EnvFiles: f.EnvFile, Name: f.Name, Project: f.Project, Image: f.Image,
 		Time: f.Time, CPUsPerNode: f.CPUsPerNode, Memory: f.Mem, Account: f.Account, Partition: f.Partition, QOS: f.QOS,
-		Reservation: f.Reservation, Constraint: f.Constraint,
+		Reservation: f.Reservation, Constraint: f.Constraint, NoValidate: f.NoValidate,
 	}
 	if f.Requeue {
 		o.Requeue = &f.Requeue
 	}
-	defaults, err := layers(conf)
+	defaults, err := layers(conf, fleet)
 	o.Defaults = defaults
 	return o, err
 }
 
-// layers are the defaults of user file and site file, the stronger first.
-func layers(conf *site.Config) ([]*lab.JobFile, error) {
+// layers are the defaults of user file and site file and those of the fleet,
+// the stronger first.
+func layers(conf *site.Config, fleet string) ([]*lab.JobFile, error) {
+	if f, err := conf.Fleet(fleet); err == nil { // whoever connects reports an unknown one
+		fleet = f.Name
+	}
 	var out []*lab.JobFile
-	for i := len(conf.Defaults) - 1; i >= 0; i-- {
-		l := conf.Defaults[i]
+	for _, l := range slices.Backward(conf.DefaultsOn(fleet)) {
 		j, err := lab.NewJobFile(l.File, l.Prefix, l.Keys)
 		if err != nil {
 			return nil, err
@@ -158,7 +162,11 @@ func notes(sel *bundle.Selection) []string {
 
 func dirty(p spec.Provenance) error {
 	shown := p.Changed[:min(len(p.Changed), 20)]
-	return fault.New(fault.Usage, "%d files differ from commit %.12s, so the run could not be traced to it: %s", len(p.Changed), p.Commit, strings.Join(shown, ", ")).
+	what := "1 file differs"
+	if n := len(p.Changed); n > 1 {
+		what = fmt.Sprintf("%d files differ", n)
+	}
+	return fault.New(fault.Usage, "%s from commit %.12s, so the run could not be traced to it: %s", what, p.Commit, strings.Join(shown, ", ")).
 		WithHint("git commit -a, or --allow-dirty: the working copy is shipped and its patch hash recorded")
 }
 

@@ -3,9 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
-	"slices"
 
-	"github.com/tuneplane/tp/internal/site"
 	"github.com/tuneplane/tp/internal/ui"
 	"github.com/tuneplane/tp/internal/view"
 )
@@ -31,16 +29,8 @@ func (c *fleetLsCmd) Run(ctx context.Context, a *app) error {
 		Release   string `json:"release,omitempty"`
 		Error     string `json:"error,omitempty"`
 	}
-	names := []string{site.Implied}
-	if len(conf.Fleets) > 0 {
-		names = names[:0]
-		for name := range conf.Fleets {
-			names = append(names, name)
-		}
-		slices.Sort(names)
-	}
 	var rows []row
-	for _, name := range names {
+	for _, name := range conf.Names() {
 		f, err := conf.Fleet(name)
 		if err != nil {
 			return err
@@ -81,16 +71,17 @@ func (c *fleetShowCmd) Run(ctx context.Context, a *app) error {
 	}
 	snap, err := cl.Snapshot(ctx)
 	if err != nil {
-		return reach(err)
+		return reach(err, cl.fleet)
 	}
-	registry := a.conf.Registry()
-	if registry == nil {
-		registry = site.FromSnapshot(snap)
-	}
+	registry := a.registry(cl.fleet, snap)
 	if a.cli.JSON {
 		return a.printJSON(map[string]any{"fleet": cl.fleet.Name, "info": snap.Info, "series": view.Use(registry, snap), "partitions": snap.Partitions, "nodes": snap.Nodes, "reservations": snap.Reservations})
 	}
-	fmt.Fprintf(a.Out, "%s: cluster %s, Slurm %s, %s\n\n", cl.fleet.Name, snap.Info.Cluster, snap.Info.Release, cl.choice.Transport)
+	release := ""
+	if snap.Info.Release != "" {
+		release = ", Slurm " + snap.Info.Release
+	}
+	fmt.Fprintf(a.Out, "%s\n\n", ui.Clean(fmt.Sprintf("%s: cluster %s%s, %s", cl.fleet.Name, snap.Info.Cluster, release, cl.choice.Transport)))
 	view.Series(a.Out, registry, snap)
 	fmt.Fprintln(a.Out)
 	view.Partitions(a.Out, snap)

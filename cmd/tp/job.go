@@ -21,12 +21,15 @@ type jobCmd struct {
 }
 
 type jobLsCmd struct {
-	All bool   `help:"Ended runs too, all of them."`
+	All bool   `help:"All runs, as with -n 0."`
 	Exp string `placeholder:"EXPERIMENT" help:"Only runs of this experiment."`
 	N   int    `short:"n" default:"15" help:"At most so many; 0 for all."`
 }
 
 func (c *jobLsCmd) Run(ctx context.Context, a *app) error {
+	if c.N < 0 {
+		return fault.New(fault.Usage, "-n %d: expected how many runs, 0 for all", c.N).WithHint("tp job ls -n 0")
+	}
 	limit := c.N
 	if c.All {
 		limit = 0

@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 
 	"github.com/tuneplane/tp/bundle"
 	"github.com/tuneplane/tp/internal/fault"
 	"github.com/tuneplane/tp/internal/lab"
+	"github.com/tuneplane/tp/internal/plan"
 	"github.com/tuneplane/tp/internal/spec"
 	"github.com/tuneplane/tp/internal/ui"
 	"github.com/tuneplane/tp/internal/version"
@@ -142,6 +144,9 @@ func (c *validateCmd) Run(ctx context.Context, a *app) error {
 	if err != nil {
 		return err
 	}
+	if err := plan.Runnable(s); err != nil {
+		return err
+	}
 	l, err := a.lab()
 	if err != nil {
 		return err
@@ -163,7 +168,7 @@ func (c *validateCmd) Run(ctx context.Context, a *app) error {
 	if a.cli.JSON {
 		return a.printJSON(map[string]any{"experiment": s.Experiment, "valid": true, "warnings": how.Warnings, "spec": s})
 	}
-	fmt.Fprintf(a.Out, "%s is valid: %s %s, roles %s, %d files\n", ui.Clean(s.Experiment), s.Recipe.Name, s.Recipe.Version, roleNames(s.Roles), len(man.Files))
+	fmt.Fprintf(a.Out, "%s is valid: %s %s, roles %s, %d files\n", ui.Clean(s.Experiment), s.Recipe.Name, ui.Clean(s.Recipe.Version), roleNames(s.Roles), len(man.Files))
 	return nil
 }
 
@@ -187,14 +192,19 @@ func (a *app) compose(f jobFlags) (*spec.Spec, *recipes.Composition, error) {
 			return nil, nil, err
 		}
 	}
-	o, err := f.options(conf)
+	o, err := f.options(conf, a.cli.Fleet)
 	if err != nil {
 		return nil, nil, err
 	}
-	if len(o.Profiles) == 0 && (e.Job == nil || len(e.Job.Profile) == 0) {
-		o.Profiles = []string{"any"}
+	if len(o.Profiles) > 0 || e.Job != nil && len(e.Job.Profile) > 0 {
+		return recipes.Compose(l, e, o)
 	}
-	return recipes.Compose(l, e, o)
+	o.Profiles = []string{"any"}
+	s, how, err := recipes.Compose(l, e, o)
+	if err == nil { // nobody has set it
+		how.Settings = slices.DeleteFunc(how.Settings, func(x recipes.Setting) bool { return x.Key == "profile" })
+	}
+	return s, how, err
 }
 
 // upgrade rewrites a stale lock to the recipe as it is now.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tuneplane/tp/internal/fault"
 	"github.com/tuneplane/tp/internal/ledger"
 	"github.com/tuneplane/tp/internal/track"
 	"github.com/tuneplane/tp/internal/ui"
@@ -25,6 +26,9 @@ type jobLogsCmd struct {
 const logPoll = 500 * time.Millisecond
 
 func (c *jobLogsCmd) Run(ctx context.Context, a *app) error {
+	if c.N < 0 {
+		return fault.New(fault.Usage, "-n %d: expected how many lines, 0 for all", c.N).WithHint("tp job logs -n 0")
+	}
 	r, err := a.current(ctx, c.ID)
 	if err != nil {
 		return err

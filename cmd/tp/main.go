@@ -7,11 +7,16 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"log"
 	"os"
 	"os/signal"
+	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
+	"unicode/utf8"
 
 	"github.com/alecthomas/kong"
 
@@ -48,25 +53,17 @@ type cli struct {
 	VersionCmd versionCmd    `cmd:"" name:"version" group:"site" help:"Print the version."`
 }
 
-func main() { os.Exit(int(Main(os.Args[1:], ui.Standard()))) }
+func main() {
+	log.SetOutput(io.Discard) // net/http would speak there of a server's bad manners
+	os.Exit(int(Main(os.Args[1:], ui.Standard())))
+}
 
 // Main runs one command and returns the process's exit code. It may be called
 // again and again in one process, as the tests do.
 func Main(args []string, streams *ui.Streams) fault.Code {
 	var c cli
 	exited := fault.Code(-1)
-	parser, err := kong.New(&c,
-		kong.Name("tp"),
-		kong.Description("From a git tree to a running Slurm job: a GPU pool per role, shown before it runs, queued once."),
-		kong.Vars{"version": "tp " + version.Version},
-		kong.Writers(streams.Out, streams.Err),
-		kong.Exit(func(code int) { exited = fault.Code(code); panic(exitNow{}) }),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true}),
-		kong.ExplicitGroups([]kong.Group{{Key: "run", Title: "Runs"}, {Key: "lab", Title: "Lab"}, {Key: "site", Title: "Site"}}),
-	)
-	if err != nil {
-		panic(err) // the struct above is wrong
-	}
+	parser := newParser(&c, streams, func(code int) { exited = fault.Code(code); panic(exitNow{}) })
 	if len(args) == 0 {
 		args = []string{"--help"}
 	}
@@ -75,11 +72,17 @@ func Main(args []string, streams *ui.Streams) fault.Code {
 		complete(a, parser.Model.Node, args[:min(max(n, 0), len(args))])
 		return fault.OK
 	}
+	for _, arg := range args {
+		if !utf8.ValidString(arg) { // kong would replace the bytes in silence
+			return a.report(fault.New(fault.Usage, "argument %q is no valid UTF-8", arg))
+		}
+	}
 	kctx, err := parse(parser, args)
 	if exited >= 0 {
 		return exited
 	}
 	if err != nil {
+		c.JSON = c.JSON || wantsJSON(args) // kong has not set it when the line cannot be read
 		return a.report(usage(err))
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -100,6 +103,23 @@ func Main(args []string, streams *ui.Streams) fault.Code {
 	return a.report(err)
 }
 
+// newParser is the command line; docs/reference.md is written from it.
+func newParser(c *cli, streams *ui.Streams, exit func(int)) *kong.Kong {
+	parser, err := kong.New(c,
+		kong.Name("tp"),
+		kong.Description("From a git tree to a running Slurm job: a GPU pool per role, shown before it runs, queued once."),
+		kong.Vars{"version": "tp " + version.Version},
+		kong.Writers(streams.Out, streams.Err),
+		kong.Exit(exit),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true}),
+		kong.ExplicitGroups([]kong.Group{{Key: "run", Title: "Runs"}, {Key: "lab", Title: "Lab"}, {Key: "site", Title: "Site"}}),
+	)
+	if err != nil {
+		panic(err) // the struct above is wrong
+	}
+	return parser
+}
+
 type exitNow struct{}
 
 // parse turns kong's exit after --help into a return.
@@ -114,11 +134,25 @@ func parse(parser *kong.Kong, args []string) (kctx *kong.Context, err error) {
 	return parser.Parse(args)
 }
 
+func wantsJSON(args []string) bool {
+	if end := slices.Index(args, "--"); end >= 0 {
+		args = args[:end]
+	}
+	return slices.Contains(args, "--json")
+}
+
 func usage(err error) error {
 	hint := "tp --help"
 	var p *kong.ParseError
 	if errors.As(err, &p) && p.Context != nil && p.Context.Command() != "" {
-		hint = "tp " + strings.Fields(p.Context.Command())[0] + " --help"
+		hint = "tp"
+		for _, word := range strings.Fields(p.Context.Command()) {
+			if strings.HasPrefix(word, "<") {
+				break
+			}
+			hint += " " + word
+		}
+		hint += " --help"
 	}
 	return fault.New(fault.Usage, "%w", err).WithHint("%s", hint)
 }
@@ -130,28 +164,39 @@ func (a *app) report(err error) fault.Code {
 	}
 	code := fault.CodeOf(err)
 	var f *fault.Error
-	errors.As(err, &f)
-	if a.cli.JSON {
+	hint := ""
+	if errors.As(err, &f) {
+		hint = f.Hint
+	}
+	if hint == "" {
+		hint = a.diskAdvice(err)
+	}
+	if a.cli.JSON && !a.printed {
 		doc := struct {
 			Error string `json:"error"`
 			Gate  string `json:"gate,omitempty"`
 			Hint  string `json:"hint,omitempty"`
 			Code  int    `json:"exit_code"`
-		}{Error: err.Error(), Code: int(code)}
+		}{Error: err.Error(), Hint: hint, Code: int(code)}
 		if f != nil {
-			doc.Gate, doc.Hint = f.Gate, f.Hint
+			doc.Gate = f.Gate
 		}
 		json.NewEncoder(a.Out).Encode(doc)
 	}
 	fmt.Fprintf(a.Err, "tp: %s\n", ui.CleanLines(err.Error()))
-	if f != nil && f.Hint != "" {
-		fmt.Fprintf(a.Err, "tp: try: %s\n", ui.CleanLines(f.Hint))
+	if hint != "" {
+		fmt.Fprintf(a.Err, "tp: try: %s\n", ui.CleanLines(hint))
 	}
 	return code
 }
 
-// printJSON writes the command's one document.
+// printJSON writes the command's one document. An empty list is [], not null.
+// An error after it is told by stderr and exit code.
 func (a *app) printJSON(v any) error {
+	if list := reflect.ValueOf(v); list.Kind() == reflect.Slice && list.IsNil() {
+		v = []any{}
+	}
+	a.printed = true
 	enc := json.NewEncoder(a.Out)
 	enc.SetIndent("", "  ")
 	enc.SetEscapeHTML(false)

@@ -26,6 +26,7 @@ func (c *planCmd) Run(ctx context.Context, a *app) error {
 	if err := a.keep(r); err != nil {
 		return err
 	}
+	_, blocked := plan.Confirm(r.plan, a.now())
 	switch {
 	case len(c.Show) > 0:
 		for _, part := range c.Show {
@@ -39,10 +40,11 @@ func (c *planCmd) Run(ctx context.Context, a *app) error {
 		}
 	default:
 		view.Plan(a.Out, r.plan, a.now())
-		fmt.Fprintf(a.Out, "\n  tp submit --plan %s\n", r.plan.Short())
+		if blocked == nil {
+			fmt.Fprintf(a.Out, "\n  tp submit --plan %s\n", r.plan.Short())
+		}
 	}
-	_, err = plan.Confirm(r.plan, a.now())
-	return err
+	return blocked
 }
 
 // preview walks the road for an experiment that must be named.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/tuneplane/tp/bundle"
 	"github.com/tuneplane/tp/bundle/store"
+	"github.com/tuneplane/tp/gates"
 	"github.com/tuneplane/tp/internal/fault"
 	"github.com/tuneplane/tp/internal/lab"
 	"github.com/tuneplane/tp/internal/ledger"
@@ -22,12 +23,14 @@ import (
 	"github.com/tuneplane/tp/internal/view"
 	"github.com/tuneplane/tp/recipes"
 	"github.com/tuneplane/tp/slurm"
+	"github.com/tuneplane/tp/slurm/local"
 )
 
 // road is the way from a lab to a plan, with what staging needs afterwards.
 type road struct {
 	lab      *lab.Lab
 	spec     *spec.Spec
+	registry *site.Registry // nil until it is measured, where no site file has one
 	flags    jobFlags
 	env      []spec.EnvVar
 	manifest *bundle.Manifest
@@ -46,114 +49,27 @@ type start struct {
 // walk resolves a plan. Nothing is written but caches; everything that a flag
 // or file can get wrong is found before files are packed.
 func (a *app) walk(ctx context.Context, f jobFlags, s start) (*road, error) {
-	conf, err := a.site()
-	if err != nil {
-		return nil, err
-	}
 	r := &road{flags: f, env: s.env}
 	if s.lab != "" {
 		a.cli.Dir = s.lab
 	}
-	if r.lab, err = a.lab(); err != nil {
-		return nil, err
-	}
-	exp, err := r.lab.Experiment(f.Experiment)
+	how, err := a.want(r)
 	if err != nil {
 		return nil, err
 	}
-	if f.UpgradeRecipe {
-		if err := a.upgrade(exp); err != nil {
-			return nil, err
-		}
-	}
-	options, err := f.options(conf)
+	facts, err := a.gather(ctx, r)
 	if err != nil {
 		return nil, err
-	}
-	wanted, how, err := recipes.Compose(r.lab, exp, options)
-	if err != nil {
-		return nil, err
-	}
-	r.spec = wanted
-	registry := conf.Registry()
-	if registry != nil {
-		for _, p := range r.spec.Profiles {
-			if _, _, _, err := registry.Resolve(p); err != nil {
-				return nil, err
-			}
-		}
-	}
-	if r.store, err = a.objects(); err != nil {
-		return nil, err
-	}
-	if r.env == nil {
-		r.env = a.callerEnv(conf)
-	}
-
-	// Git, the bundle and the cluster do not wait for each other.
-	var (
-		group    errgroup.Group
-		snapshot *slurm.Snapshot
-		git      spec.Provenance
-		upload   bundle.Upload
-		sel      *bundle.Selection
-		asked    error // the cluster's error comes first when several fail
-	)
-	group.Go(func() (err error) {
-		if r.cluster, err = a.connect(ctx, a.cli.Fleet); err == nil {
-			snapshot, err = r.cluster.Snapshot(ctx)
-		}
-		asked = err
-		return nil
-	})
-	group.Go(func() (err error) { git, err = lab.Git(ctx, r.lab.Root, r.spec.Dirs); return err })
-	group.Go(func() (err error) {
-		if sel, err = bundle.Select(ctx, bundle.Source{Root: r.lab.Root, Dirs: r.spec.Dirs, Exclude: r.spec.Exclude}); err != nil {
-			return err
-		}
-		if r.manifest, err = bundle.Digest(ctx, sel, a.cacheDir()); err != nil {
-			return err
-		}
-		upload, err = bundle.Plan(ctx, r.manifest, r.store, a.cacheDir())
-		return err
-	})
-	failed := group.Wait()
-	if asked != nil && (registry == nil || !f.Offline) {
-		return nil, reach(asked)
-	}
-	if failed != nil {
-		return nil, failed
 	}
 	if err := packed(r.spec.Roles, r.manifest); err != nil {
 		return nil, err
 	}
-	if registry == nil {
-		registry = site.FromSnapshot(snapshot)
+	if len(facts.git.Changed) > 0 && !f.AllowDirty {
+		return nil, dirty(facts.git)
 	}
-	a.provenance(&git)
-	if len(git.Changed) > 0 && !f.AllowDirty {
-		return nil, dirty(git)
-	}
-	access, err := r.store.Fetch(ctx, nil, linkTTL)
+	in, err := a.input(ctx, r, how, facts, s.runID)
 	if err != nil {
 		return nil, err
-	}
-	me, err := a.user()
-	if err != nil {
-		return nil, err
-	}
-	in := plan.Input{
-		Spec: r.spec, Registry: registry, Snapshot: snapshot, Fleet: a.fleetName(r.cluster),
-		Bundle:   plan.Bundle{Digest: r.manifest.Digest.String(), Files: len(r.manifest.Files), Bytes: upload.Bytes, Segments: upload.Total, Store: r.store.String()},
-		NewBytes: upload.NewBytes, StageIn: bundle.FetchScript(r.manifest.Digest, access),
-		RunID: s.runID, RunDir: filepath.Join(conf.RunRoot, ledger.Slug(me), ledger.Slug(exp.Name), s.runID),
-		User: me, Env: r.env, Interface: conf.Interface, Git: git,
-		Settings: settings(how.Settings), Warnings: slices.Concat(conf.Notes, how.Warnings, notes(sel)),
-		Now: a.now(), TTL: conf.PlanTTL,
-	}
-	if r.cluster != nil {
-		in.Transport = r.cluster.choice.Transport
-		in.Warnings = append(in.Warnings, r.cluster.choice.Warnings...)
 	}
 	if r.plan, err = plan.Resolve(in); err != nil || r.cluster == nil {
 		return r, err
@@ -161,9 +77,135 @@ func (a *app) walk(ctx context.Context, f jobFlags, s start) (*road, error) {
 	return r, r.cluster.expressible(ctx, r.plan)
 }
 
+// want reads the lab and says what is wanted; profiles are held against the
+// site's hardware registry where there is one.
+func (a *app) want(r *road) (*recipes.Composition, error) {
+	conf, err := a.site()
+	if err != nil {
+		return nil, err
+	}
+	if r.lab, err = a.lab(); err != nil {
+		return nil, err
+	}
+	exp, err := r.lab.Experiment(r.flags.Experiment)
+	if err != nil {
+		return nil, err
+	}
+	if r.flags.UpgradeRecipe {
+		if err := a.upgrade(exp); err != nil {
+			return nil, err
+		}
+	}
+	options, err := r.flags.options(conf, a.cli.Fleet)
+	if err != nil {
+		return nil, err
+	}
+	var how *recipes.Composition
+	if r.spec, how, err = recipes.Compose(r.lab, exp, options); err != nil {
+		return nil, err
+	}
+	if err := plan.Runnable(r.spec); err != nil {
+		return nil, err
+	}
+	r.registry = conf.Registry()
+	if fleet, err := conf.Fleet(a.cli.Fleet); err == nil && fleet.Kind == site.Local {
+		r.registry = nil // measured, see app.registry
+	}
+	if r.registry != nil {
+		for _, p := range r.spec.Profiles {
+			if _, _, _, err := r.registry.Resolve(p); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if r.env == nil {
+		r.env = a.callerEnv(conf)
+	}
+	r.store, err = a.objects()
+	return how, err
+}
+
+// facts are what git, the files and the cluster say now.
+type facts struct {
+	snapshot  *slurm.Snapshot // nil when the cluster was not asked
+	git       spec.Provenance
+	selection *bundle.Selection
+	upload    bundle.Upload
+}
+
+// gather asks git, the files and the cluster at the same time. When several
+// fail, the cluster's error is told first.
+func (a *app) gather(ctx context.Context, r *road) (facts, error) {
+	var (
+		f     facts
+		group errgroup.Group
+		asked error
+	)
+	group.Go(func() (err error) {
+		if r.cluster, err = a.connect(ctx, a.cli.Fleet); err == nil {
+			f.snapshot, err = r.cluster.Snapshot(ctx)
+		}
+		asked = err
+		return nil
+	})
+	group.Go(func() (err error) { f.git, err = lab.Git(ctx, r.lab.Root, r.spec.Dirs); return err })
+	group.Go(func() (err error) {
+		if f.selection, err = bundle.Select(ctx, bundle.Source{Root: r.lab.Root, Dirs: r.spec.Dirs, Exclude: r.spec.Exclude}); err != nil {
+			return err
+		}
+		if r.manifest, err = bundle.Digest(ctx, f.selection, a.cacheDir()); err != nil {
+			return err
+		}
+		f.upload, err = bundle.Plan(ctx, r.manifest, r.store, a.cacheDir())
+		return err
+	})
+	failed := group.Wait()
+	if asked != nil && (r.registry == nil || !r.flags.Offline) {
+		fleet, _ := a.conf.Fleet(a.cli.Fleet)
+		return f, reach(asked, fleet)
+	}
+	a.provenance(&f.git)
+	return f, failed
+}
+
+// input puts everything together that a plan is resolved from.
+func (a *app) input(ctx context.Context, r *road, how *recipes.Composition, f facts, runID string) (plan.Input, error) {
+	if r.registry == nil {
+		r.registry = site.FromSnapshot(f.snapshot)
+	}
+	access, err := r.store.Fetch(ctx, nil, linkTTL)
+	if err != nil {
+		return plan.Input{}, err
+	}
+	me, err := a.user()
+	if err != nil {
+		return plan.Input{}, err
+	}
+	in := plan.Input{
+		Spec: r.spec, Registry: r.registry, Snapshot: f.snapshot, Fleet: a.fleetName(r.cluster),
+		Bundle:   plan.Bundle{Digest: r.manifest.Digest.String(), Files: len(r.manifest.Files), Bytes: f.upload.Bytes, Segments: f.upload.Total, Store: r.store.String()},
+		NewBytes: f.upload.NewBytes, StageIn: bundle.FetchScript(r.manifest.Digest, access),
+		RunID: runID, RunDir: ledger.Dir(a.conf.RunRoot, me, r.spec.Experiment, ledger.ID(runID)),
+		User: me, Env: r.env, Interface: a.conf.Interface, Git: f.git,
+		Settings: settings(how.Settings), Warnings: slices.Concat(a.conf.Notes, how.Warnings, notes(f.selection)),
+		Now: a.now(), TTL: a.conf.PlanTTL,
+	}
+	if r.cluster != nil {
+		in.Transport = r.cluster.choice.Transport
+		if here, ok := r.cluster.Client.(*local.Client); ok {
+			in.PathFirst, in.Interface = here.Commands(), ""
+		}
+		in.Warnings = append(in.Warnings, r.cluster.choice.Warnings...)
+	}
+	return in, nil
+}
+
 // expressible asks the transport whether it can say everything the plan wants,
-// and adds what it will leave out to the warnings.
+// and adds what it will leave out to the warnings. A gate's objection comes first.
 func (c *cluster) expressible(ctx context.Context, p *plan.Plan) error {
+	if gates.Worst(p.Observed.Verdicts) == gates.Block {
+		return nil
+	}
 	checker, ok := c.Client.(interface {
 		Check(context.Context, *slurm.Request) ([]string, error)
 	})
@@ -179,10 +221,13 @@ func (c *cluster) expressible(ctx context.Context, p *plan.Plan) error {
 }
 
 // reach makes a refusal or silence of the cluster a fault.
-func reach(err error) error {
+func reach(err error, fleet site.Fleet) error {
 	var f *fault.Error
 	if errors.As(err, &f) {
 		return err
+	}
+	if refused := refusedToken(err, fleet); refused != nil {
+		return refused
 	}
 	return fault.New(fault.Unreachable, "%w", err).WithHint("tp doctor")
 }

@@ -6,12 +6,17 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"time"
 
 	"github.com/tuneplane/tp/bundle"
 	"github.com/tuneplane/tp/internal/durable"
 	"github.com/tuneplane/tp/internal/ledger"
 	"github.com/tuneplane/tp/internal/run"
 )
+
+// surplusTime is how long after its end a run is still looked at for a second
+// job: longer than any request may lie about in a proxy or server.
+const surplusTime = time.Hour
 
 // settle finds out what became of submissions that were cut off, submits again
 // those that certainly have no job, and adopts jobs made by hand. What cannot be
@@ -20,7 +25,7 @@ func (a *app) settle(ctx context.Context, runs []*ledger.Run) (settled, adopted 
 	clusters := map[string]*cluster{}
 	for _, r := range runs {
 		_, open := r.Unsettled()
-		if !open && r.State != ledger.NotSubmitted {
+		if r.State.Final() && !open && a.now().Sub(r.Updated) > surplusTime {
 			continue
 		}
 		cl := clusters[r.Fleet]
@@ -33,6 +38,13 @@ func (a *app) settle(ctx context.Context, runs []*ledger.Run) (settled, adopted 
 		q, err := a.queue(cl)
 		if err != nil {
 			return settled, adopted, err
+		}
+		if surplus, err := q.Surplus(ctx, r); err != nil {
+			a.warn(fmt.Sprintf("%s: %v", r.ID, err))
+		} else {
+			for _, id := range surplus {
+				a.talk("%s: job %s was a second one of this run and is cancelled", r.ID, id)
+			}
 		}
 		if !open {
 			found, err := q.Adopt(ctx, r)

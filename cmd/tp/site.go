@@ -30,7 +30,10 @@ func (c *siteInitCmd) Run(ctx context.Context, a *app) error {
 	}
 	snap, err := cl.Snapshot(ctx)
 	if err != nil {
-		return reach(err)
+		return reach(err, cl.fleet)
+	}
+	if snap.Info.Local {
+		return fault.New(fault.Usage, "fleet %s is this machine alone and needs no site file", cl.fleet.Name).WithHint("tp site init --fleet NAME, where a Slurm cluster is reached")
 	}
 	text := site.Example(snap)
 	if c.File == "" {
@@ -87,15 +90,13 @@ func (c *siteCheckCmd) Run(ctx context.Context, a *app) error {
 	return a.findings(list)
 }
 
-// checkFleets compares every series with what each fleet reports.
+// checkFleets compares every series with what each fleet reports, or the one
+// that --fleet names.
 func (a *app) checkFleets(ctx context.Context, conf *site.Config) []finding {
 	var list []finding
-	names := []string{""}
-	if len(conf.Fleets) > 0 {
-		names = names[:0]
-		for name := range conf.Fleets {
-			names = append(names, name)
-		}
+	names := conf.Names()
+	if a.cli.Fleet != "" {
+		names = []string{a.cli.Fleet}
 	}
 	for _, name := range names {
 		cl, err := a.connect(ctx, name)
@@ -110,6 +111,9 @@ func (a *app) checkFleets(ctx context.Context, conf *site.Config) []finding {
 			continue
 		}
 		for _, s := range conf.Series {
+			if snap.Info.Local {
+				break // the site file speaks of clusters
+			}
 			nodes := 0
 			for _, n := range snap.Nodes {
 				if s.Has(n) {

@@ -1,12 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
 	"github.com/tuneplane/tp/internal/fault"
 	"github.com/tuneplane/tp/internal/ledger"
-	"github.com/tuneplane/tp/internal/site"
 	"github.com/tuneplane/tp/internal/track"
 	"github.com/tuneplane/tp/internal/view"
 )
@@ -31,14 +31,10 @@ func (c *statusCmd) Run(ctx context.Context, a *app) error {
 	}
 	snap, err := cl.Snapshot(ctx)
 	if err != nil {
-		return reach(err)
+		return reach(err, cl.fleet)
 	}
 	fmt.Fprintln(a.Out)
-	registry := a.conf.Registry()
-	if registry == nil {
-		registry = site.FromSnapshot(snap)
-	}
-	view.Series(a.Out, registry, snap)
+	view.Series(a.Out, a.registry(cl.fleet, snap), snap)
 	return nil
 }
 
@@ -71,8 +67,8 @@ func (a *app) refreshed(ctx context.Context, f ledger.Filter) ([]*ledger.Run, *c
 	return runs, cl, nil
 }
 
-// refresh brings runs up to date, fleet by fleet. It returns the cluster of the
-// default fleet.
+// refresh brings runs up to date, fleet by fleet; one that does not answer keeps
+// no other from it. It returns the cluster of the default fleet.
 func (a *app) refresh(ctx context.Context, runs []*ledger.Run) (*cluster, error) {
 	me, err := a.user()
 	if err != nil {
@@ -84,23 +80,22 @@ func (a *app) refresh(ctx context.Context, runs []*ledger.Run) (*cluster, error)
 			byFleet[r.Fleet] = append(byFleet[r.Fleet], r)
 		}
 	}
-	cl, err := a.connect(ctx, a.cli.Fleet)
-	if err != nil {
-		return nil, err
-	}
+	cl, failed := a.connect(ctx, a.cli.Fleet)
 	for fleet, list := range byFleet {
-		c := cl
-		if fleet != "" && fleet != cl.fleet.Name {
-			if c, err = a.connect(ctx, fleet); err != nil {
-				return nil, err
+		c, err := cl, error(nil)
+		if fleet != "" && (cl == nil || fleet != cl.fleet.Name) {
+			c, err = a.connect(ctx, fleet)
+		}
+		if err != nil {
+			failed = cmp.Or(failed, err)
+		} else if c != nil {
+			t := track.Tracker{Client: c, Cluster: c.info.Cluster, Ledger: a.record, User: me}
+			if err := t.Refresh(ctx, list); err != nil {
+				failed = cmp.Or(failed, reach(err, c.fleet))
 			}
 		}
-		t := track.Tracker{Client: c, Cluster: c.info.Cluster, Ledger: a.record, User: me}
-		if err := t.Refresh(ctx, list); err != nil {
-			return nil, reach(err)
-		}
 	}
-	return cl, nil
+	return cl, failed
 }
 
 // find is the run with this id, or the newest when none is given.

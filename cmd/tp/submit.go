@@ -48,7 +48,7 @@ func (c *submitCmd) Run(ctx context.Context, a *app) error {
 	if err := a.keep(r); err != nil {
 		return err
 	}
-	if yes, err := c.agreed(a, r.plan); err != nil || !yes {
+	if yes, err := c.agreed(ctx, a, r.plan); err != nil || !yes {
 		return err
 	}
 	approved, err := plan.Confirm(r.plan, a.now())
@@ -146,7 +146,7 @@ func (c *submitCmd) unchanged(a *app, r *road) error {
 }
 
 // agreed asks. Without a terminal nobody can be asked: the flag is named.
-func (c *submitCmd) agreed(a *app, p *plan.Plan) (bool, error) {
+func (c *submitCmd) agreed(ctx context.Context, a *app, p *plan.Plan) (bool, error) {
 	if c.Yes || c.Plan != "" {
 		return true, nil
 	}
@@ -154,11 +154,32 @@ func (c *submitCmd) agreed(a *app, p *plan.Plan) (bool, error) {
 		return false, fault.New(fault.Usage, "nobody can be asked without a terminal, and --yes is not given; nothing was submitted").
 			WithHint("tp submit --plan %s, or --yes", p.Short())
 	}
-	yes, err := a.Confirm("Submit?")
+	yes, err := a.ask(ctx, "Submit?")
 	if err == nil && !yes {
 		a.talk("Nothing was submitted. The plan is kept until %s: tp submit --plan %s", p.Expires.Local().Format("15:04"), p.Short())
 	}
 	return yes, err
+}
+
+// ask is Confirm that an interrupt ends. Reading a terminal cannot be called
+// off, so the reader is left to the end of the process.
+func (a *app) ask(ctx context.Context, prompt string) (bool, error) {
+	type answer struct {
+		yes bool
+		err error
+	}
+	got := make(chan answer, 1)
+	go func() {
+		yes, err := a.Confirm(prompt)
+		got <- answer{yes, err}
+	}()
+	select {
+	case <-ctx.Done():
+		fmt.Fprintln(a.Err) // the prompt's line has no end
+		return false, ctx.Err()
+	case x := <-got:
+		return x.yes, x.err
+	}
 }
 
 // again reports a run that exists already, after finding out what became of it
@@ -219,7 +240,7 @@ func (a *app) submit(ctx context.Context, cl *cluster, staged run.Staged) error 
 		}
 		t := track.Tracker{Client: cl, Cluster: cl.info.Cluster, Ledger: q.Ledger, User: q.User}
 		if err := t.Record(r, jobs); err != nil {
-			return err
+			a.warn(fmt.Sprintf("the job is queued but its state could not be written down: %v", err))
 		}
 	}
 	for _, d := range out.Differences {

@@ -20,7 +20,9 @@ make_accounts() {
 accounts_script() {
 	cat <<-E
 		add qos low Priority=0
-		add qos high Priority=1000 Preempt=low
+		add qos graced Priority=0 GraceTime=20
+		add qos high Priority=1000
+		modify qos where name=high set Preempt=low,graced
 		add qos gpu4 MaxTRESPerUser=gres/gpu=4
 		add qos onejob MaxJobsPerUser=1
 		add qos tiny GrpTRESMins=gres/gpu=1
@@ -38,6 +40,6 @@ accounts_script() {
 	done
 	cat <<-E
 		add user bob Account=vip
-		modify account research set qos=normal,high,low,gpu4,onejob,tiny,submit2,short30,deny4
+		modify account research set qos=normal,high,low,graced,gpu4,onejob,tiny,submit2,short30,deny4
 	E
 }

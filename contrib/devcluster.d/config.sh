@@ -1,6 +1,8 @@
 # shellcheck shell=bash disable=SC2034 # the parts share their variables
 # The configuration of one release. The numbers are chosen for tests: a free
-# GPU is seen within a second, a requeued job starts again after six.
+# GPU is seen within a second, a requeued job starts again after six. Without
+# bf_hetjob_prio backfill plans the components of het jobs one by one, so two of
+# different shapes may each hold what the other needs and wait for ever.
 
 write_config() {
 	mkdir -p "$ETC" "$RUN" "$LOG" "$HOME_DIR"/{state,state-nodbd,spool,munge,mysql,dev}
@@ -67,7 +69,7 @@ slurm_conf() {
 		SelectType=select/cons_tres
 		SelectTypeParameters=CR_Core_Memory
 		SchedulerType=sched/backfill
-		SchedulerParameters=bf_interval=1,sched_interval=5,bf_continue,batch_sched_delay=0,sched_min_interval=0
+		SchedulerParameters=bf_interval=1,sched_interval=5,bf_continue,batch_sched_delay=0,sched_min_interval=0,bf_hetjob_prio=min,bf_hetjob_immediate
 		PriorityType=priority/multifactor
 		PriorityWeightAge=1000
 		PriorityWeightJobSize=100
@@ -80,6 +82,7 @@ slurm_conf() {
 		MaxJobCount=20000
 		MinJobAge=300
 		KillWait=5
+		SlurmdTimeout=$SLURMD_TIMEOUT
 	E
 	accounting_lines
 	echo 'NodeName=DEFAULT Sockets=2 CoresPerSocket=32 ThreadsPerCore=1 RealMemory=1000000 State=UNKNOWN'

@@ -58,7 +58,7 @@ func (k *Keeper) Try(dir string) (*Lease, error) {
 		if err != nil {
 			return nil, err
 		}
-		if !h.Released && !h.Process.gone() && !k.silent(dir, h) {
+		if !h.Released && !h.Process.Gone() && !k.silent(dir, h) {
 			return nil, &HeldError{h}
 		}
 	}

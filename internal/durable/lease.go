@@ -19,12 +19,12 @@ var ErrLost = errors.New("lease was taken over")
 
 // Holder is who holds a lease: the content of one of its files.
 type Holder struct {
-	Owner    string `json:"owner"`             // "tp tick", for people
-	Host     string `json:"host"`              // for people
-	Process  proc   `json:"process"`           // which process of which boot
-	Beat     uint64 `json:"beat"`              // raised by every heartbeat
-	Released bool   `json:"released,omitzero"` // given back
-	Number   uint64 `json:"-"`                 // fencing number, the file's name
+	Owner    string  `json:"owner"`             // "tp tick", for people
+	Host     string  `json:"host"`              // for people
+	Process  Process `json:"process"`           // which process of which boot
+	Beat     uint64  `json:"beat"`              // raised by every heartbeat
+	Released bool    `json:"released,omitzero"` // given back
+	Number   uint64  `json:"-"`                 // fencing number, the file's name
 }
 
 // HeldError names the holder.

@@ -12,25 +12,25 @@ import (
 	"unsafe"
 )
 
-// proc names one process for ever: a pid alone is reused, and means another
+// Process names one process for ever: a pid alone is reused, and means another
 // process in another pid namespace or on another host.
-type proc struct {
+type Process struct {
 	Boot  string `json:"boot"`  // /proc/sys/kernel/random/boot_id
 	Space string `json:"space"` // pid namespace, "pid:[4026531836]"
 	PID   int    `json:"pid"`
 	Start uint64 `json:"start"` // start time in clock ticks since boot, proc_pid_stat(5) field 22
 }
 
-func self() proc {
+func self() Process {
 	space, _ := os.Readlink("/proc/self/ns/pid")
-	p := proc{Boot: bootID(), Space: space, PID: os.Getpid()}
+	p := Process{Boot: bootID(), Space: space, PID: os.Getpid()}
 	p.Start, _ = startTime(p.PID)
 	return p
 }
 
-// gone reports whether the process has certainly ended. It is false whenever
+// Gone reports whether the process has certainly ended. It is false whenever
 // the process cannot be judged from here: another host, boot or container.
-func (p proc) gone() bool {
+func (p Process) Gone() bool {
 	me := self()
 	if p.Boot == "" || p.Space == "" || p.Boot != me.Boot || p.Space != me.Space || p.PID <= 0 {
 		return false
@@ -41,6 +41,17 @@ func (p proc) gone() bool {
 	start, ok := startTime(p.PID)
 	return ok && p.Start != 0 && start != p.Start
 }
+
+// Here reports whether the process lives and has its number in this process's
+// own pid namespace, so that it may be signalled by it.
+func (p Process) Here() bool {
+	me := self()
+	start, ok := startTime(p.PID)
+	return p.Boot != "" && p.Boot == me.Boot && p.Space == me.Space && ok && start != 0 && start == p.Start
+}
+
+// BootID is another one after each start of the machine; "" when /proc does not tell.
+func BootID() string { return bootID() }
 
 // startTime is 0, false when /proc does not tell. A zombie counts as ended.
 func startTime(pid int) (uint64, bool) {

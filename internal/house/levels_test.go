@@ -48,7 +48,7 @@ func levels(t *testing.T) map[string]int {
 }
 
 // standardOnly must not need anything but the standard library and this module.
-var standardOnly = []string{"slurm", "slurm/rest", "slurm/cli", "slurm/script", "slurm/connect", "gates", "internal/durable", "internal/spec", "internal/fault", "internal/shell"}
+var standardOnly = []string{"slurm", "slurm/rest", "slurm/cli", "slurm/script", "slurm/local", "slurm/connect", "gates", "internal/durable", "internal/spec", "internal/fault", "internal/shell"}
 
 type pkg struct {
 	ImportPath string

@@ -36,8 +36,11 @@ func TestMain(m *testing.M) {
 					os.Exit(0)
 				}
 			case "once":
-				var id ID
-				id, err = l.Once("key", NewID())
+				id, err := l.Once("key", NewID())
+				if err != nil {
+					fmt.Fprintln(os.Stderr, err)
+					os.Exit(1)
+				}
 				fmt.Println(id)
 				os.Exit(0)
 			}

@@ -31,7 +31,7 @@ type End struct {
 	Restart int // SLURM_RESTART_COUNT
 	JobID   slurm.JobID
 	Exit    int
-	State   State  // SUCCEEDED, FAILED, TIMEOUT or PREEMPTED; UNKNOWN when unreadable
+	State   State  // SUCCEEDED, FAILED, TIMEOUT, PREEMPTED or CANCELLED; UNKNOWN when unreadable
 	Role    string // which role ended the run
 	Pool    string
 	Node    string
@@ -102,7 +102,7 @@ func readEnd(path string) (End, bool) {
 	}
 	e.JobID, e.Exit = jobID(j.JobID), atoi(j.Exit)
 	e.Role, e.Pool, e.Node, e.Message = j.Role, j.Pool, j.Node, cut(j.Message, 4<<10)
-	if j.State.Final() && j.State != Cancelled {
+	if j.State.Final() {
 		e.State = j.State
 	}
 	if t, err := j.Time.Float64(); err == nil && t > 0 && t < 1<<40 {

@@ -32,7 +32,7 @@ func (r *Run) apply(e Event) {
 		}
 	case Intent:
 		a := r.attempt(e.Attempt)
-		a.Token, a.JobName, a.Intended = e.Token, e.JobName, e.Time
+		a.Token, a.JobName, a.Intended, a.Doubted = e.Token, e.JobName, e.Time, time.Time{}
 		a.Outcome, a.State, a.Reason = Unanswered, NotSubmitted, ""
 	case Submitted:
 		a := r.attempt(e.Attempt)
@@ -47,6 +47,7 @@ func (r *Run) apply(e Event) {
 		r.set(a, Failed, "refused: "+e.Message, e.Gate, e)
 	case Doubt:
 		a := r.attempt(e.Attempt)
+		a.Doubted = e.Time
 		if a.Outcome != WasQueued {
 			a.Outcome = InDoubt
 			r.set(a, Unknown, e.Message, "", e)

@@ -123,6 +123,7 @@ type Attempt struct {
 	State     State       `json:"state,omitempty"`
 	Reason    string      `json:"reason,omitempty"`
 	Intended  time.Time   `json:"intended,omitzero"`  // before the request was sent
+	Doubted   time.Time   `json:"doubted,omitzero"`   // when its answer was given up
 	Submitted time.Time   `json:"submitted,omitzero"` // after the answer
 	Started   time.Time   `json:"started,omitzero"`   // first seen RUNNING
 	Ended     time.Time   `json:"ended,omitzero"`     // zero again after a requeue

@@ -173,3 +173,12 @@ func TestConfirm(t *testing.T) {
 		t.Errorf("a forged plan gives code %d", c)
 	}
 }
+
+func TestAnImageIsRefusedWhileNothingStartsContainers(t *testing.T) {
+	in := input("h200:8")
+	in.Spec.Image = "registry.example.org/train:1"
+	_, err := Resolve(in)
+	if fault.CodeOf(err) != fault.Usage || !strings.Contains(err.Error(), "runs on the node itself") {
+		t.Errorf("a job that would run without its image must not be planned: %v", err)
+	}
+}

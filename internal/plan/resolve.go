@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/tuneplane/tp/gates"
 	"github.com/tuneplane/tp/internal/fault"
@@ -36,6 +37,7 @@ type Input struct {
 	User      string
 	Env       []spec.EnvVar // the caller's allow-list: PATH, HOME, …
 	Prolog    []string      // of the site
+	PathFirst string        // directory in front of the job's PATH, whoever sets it; "" for none
 	Interface string        // of the site's network
 	Transport string
 	Git       spec.Provenance
@@ -53,6 +55,9 @@ const DefaultTTL = 30 * time.Minute
 // Resolve makes the plan. It touches nothing. An error is a *fault.Error that
 // names the value and the nearest valid one.
 func Resolve(in Input) (*Plan, error) {
+	if err := Runnable(in.Spec); err != nil {
+		return nil, err
+	}
 	pools, warnings, err := pools(in)
 	if err != nil {
 		return nil, err
@@ -99,6 +104,16 @@ func Resolve(in Input) (*Plan, error) {
 	p.Observed.Verdicts = gates.Check(gates.Subject{Spec: in.Spec, Pools: pools, Snapshot: in.Snapshot, Now: in.Now}, list...)
 	p.Digest = p.Fixed.digest()
 	return p, nil
+}
+
+// Runnable refuses what can be asked for and not done yet. It needs no cluster,
+// so it belongs before everything slow.
+func Runnable(s *spec.Spec) error {
+	if s.Image != "" {
+		return fault.New(fault.Usage, "image %s: this version runs on the node itself and starts no container", s.Image).
+			WithHint("leave image out of job.toml and flags, and load software in prolog lines")
+	}
+	return nil
 }
 
 func ttl(d time.Duration) time.Duration {
@@ -155,6 +170,9 @@ func environment(in Input) ([]slurm.EnvVar, error) {
 			if strings.ContainsRune(v.Value, 0) {
 				return nil, fault.New(fault.Usage, "environment variable %s (%s) has a NUL byte", v.Name, v.Origin)
 			}
+			if !utf8.ValidString(v.Value) { // JSON would replace the bytes in silence
+				return nil, fault.New(fault.Usage, "environment variable %s (%s) is no valid UTF-8", v.Name, v.Origin)
+			}
 			if i, ok := index[v.Name]; ok {
 				out[i].Value = v.Value
 				continue
@@ -162,6 +180,13 @@ func environment(in Input) ([]slurm.EnvVar, error) {
 			index[v.Name] = len(out)
 			out = append(out, slurm.EnvVar{Name: v.Name, Value: v.Value})
 		}
+	}
+	if in.PathFirst != "" {
+		i, ok := index["PATH"]
+		if !ok {
+			return nil, fault.New(fault.Usage, "the job has no PATH")
+		}
+		out[i].Value = in.PathFirst + ":" + out[i].Value
 	}
 	return out, nil
 }

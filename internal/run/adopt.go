@@ -28,5 +28,9 @@ func (q *Queue) Adopt(ctx context.Context, r *ledger.Run) (bool, error) {
 			return false, nil
 		}
 	}
-	return true, q.Ledger.Append(r, ledger.Event{Type: ledger.Submitted, Attempt: a.N, JobID: id, JobName: a.JobName, Message: "submitted by hand"})
+	how := "submitted by hand"
+	if _, open := r.Unsettled(); open {
+		how = "found by name" // tp submitted it and did not live to say so
+	}
+	return true, q.Ledger.Append(r, ledger.Event{Type: ledger.Submitted, Attempt: a.N, JobID: id, JobName: a.JobName, Message: how})
 }

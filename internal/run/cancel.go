@@ -16,14 +16,14 @@ func (q *Queue) Cancel(ctx context.Context, r *ledger.Run) error {
 	}
 	id := r.JobID()
 	if id == 0 {
-		if attempt, open := r.Unsettled(); open {
-			if found, err := q.look(ctx, r, attempt); err != nil || !found {
-				return errors.Join(err, fault.New(fault.Unreachable, "run %s has no known job to cancel", r.ID).WithHint("tp tick"))
-			}
-			id = r.JobID()
-		} else {
-			return q.Ledger.Append(r, ledger.Event{Type: ledger.Changed, State: ledger.Cancelled, Reason: "cancelled before it was submitted"})
+		attempt, open := r.Unsettled()
+		if !open {
+			return q.cancelUnsent(ctx, r)
 		}
+		if found, err := q.look(ctx, r, attempt); err != nil || !found {
+			return errors.Join(err, fault.New(fault.Unreachable, "run %s has no known job to cancel", r.ID).WithHint("tp tick"))
+		}
+		id = r.JobID()
 	}
 	jobs, err := q.Client.Jobs(ctx, id)
 	if err != nil {
@@ -47,4 +47,26 @@ func (q *Queue) Cancel(ctx context.Context, r *ledger.Run) error {
 		return fault.New(fault.Refused, "cancel %s: %w", r.ID, err)
 	}
 	return nil
+}
+
+// cancelUnsent keeps a run that was never queued from being queued, under the
+// lease of those who would.
+func (q *Queue) cancelUnsent(ctx context.Context, r *ledger.Run) error {
+	lease, err := q.acquire(ctx, r)
+	if err != nil {
+		return err
+	}
+	defer lease.Release()
+	fresh, err := q.Ledger.Load(r.Dir)
+	if err != nil {
+		return err
+	}
+	*r = *fresh
+	if r.State.Final() {
+		return fault.New(fault.Refused, "run %s has ended already", r.ID).WithHint("tp job status %s", r.ID)
+	}
+	if len(r.Attempts) > 0 {
+		return fault.New(fault.Refused, "run %s is being queued right now", r.ID).WithHint("tp job cancel %s again", r.ID)
+	}
+	return q.Ledger.AppendUnder(lease, r, ledger.Event{Type: ledger.Changed, State: ledger.Cancelled, Reason: "cancelled before it was submitted"})
 }

@@ -109,7 +109,11 @@ func (q *Queue) submit(ctx context.Context, lease *durable.Lease, r *ledger.Run,
 		q.warn(w)
 	}
 	if err == nil {
-		return q.Ledger.Append(r, ledger.Event{Type: ledger.Submitted, Attempt: n, JobID: sub.ID, JobName: req.Name})
+		if err := q.Ledger.Append(r, ledger.Event{Type: ledger.Submitted, Attempt: n, JobID: sub.ID, JobName: req.Name}); err != nil {
+			return fault.New(fault.Internal, "job %s is queued, but that could not be written down: %w", sub.ID, err).
+				WithHint("make room, then tp tick: it finds the job by its name")
+		}
+		return nil
 	}
 	var lost *slurm.Unreachable
 	if !errors.As(err, &lost) || lost.NotSent {
@@ -119,7 +123,8 @@ func (q *Queue) submit(ctx context.Context, lease *durable.Lease, r *ledger.Run,
 		return refusal(err)
 	}
 	if e := q.Ledger.Append(r, ledger.Event{Type: ledger.Doubt, Attempt: n, Message: err.Error()}); e != nil {
-		return errors.Join(err, e)
+		return fault.New(fault.Unreachable, "%w; whether the job was queued is not known, and that could not be written down: %v", err, e).
+			WithHint("make room, then tp tick")
 	}
 	attempt, _ := r.Last()
 	if found, lookErr := q.look(ctx, r, attempt); lookErr == nil && found {

@@ -24,7 +24,18 @@ func (q *Queue) settle(ctx context.Context, lease *durable.Lease, r *ledger.Run,
 	if timeout == 0 {
 		timeout = 60 * time.Second
 	}
-	if age := q.now().Sub(a.Intended); age < timeout {
+	last := a.Intended
+	if !a.Doubted.IsZero() { // the answer may have been awaited for longer than the server's time-out
+		last = a.Doubted
+	}
+	age := q.now().Sub(last)
+	if age < 0 { // another host's clock, or ours was set back: the wait begins now
+		if err := q.Ledger.AppendUnder(lease, r, ledger.Event{Type: ledger.Doubt, Attempt: a.N, Time: q.now().UTC(), Message: a.Reason}); err != nil {
+			return false, err
+		}
+		age = 0
+	}
+	if age < timeout {
 		return false, fault.New(fault.Unreachable, "run %s was being submitted %s ago and the job is not there yet; a late request could still arrive", r.ID, age.Round(time.Second)).
 			WithHint("tp tick, in %s", (timeout - age).Round(time.Second))
 	}

@@ -10,9 +10,16 @@ import (
 // Quote makes one bash word that expands to exactly s. Words of plain
 // characters stay as they are; the rest is put in single quotes, in which bash
 // changes nothing at all. NUL cannot be a word and is refused by [Check].
+//
+// A newline is written \n, so that a word is one line: Slurm 22.05 drops the
+// empty lines of a heterogeneous job's script, also inside quotes (measured,
+// by sbatch and by slurmrestd).
 func Quote(s string) string {
 	if s != "" && strings.IndexFunc(s, special) < 0 {
 		return s
+	}
+	if strings.Contains(s, "\n") {
+		return "$'" + strings.NewReplacer(`\`, `\\`, "'", `\'`, "\n", `\n`).Replace(s) + "'"
 	}
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }

@@ -49,7 +49,7 @@ func check(t *testing.T, values []string) {
 
 func TestQuote(t *testing.T) {
 	check(t, []string{
-		"", "plain", "a b", " leading", "trailing ", "l1\nl2", "\n", "tab\there", `a"b'c,$HOME ` + "`id`", "'", "''", `\`, `\'`,
+		"", "plain", "a b", " leading", "trailing ", "l1\nl2", "l1\n\n\\n'l2\\", "\n", "tab\there", `a"b'c,$HOME ` + "`id`", "'", "''", `\`, `\'`,
 		"#no comment", "a#b", "$(id)", "${HOME}", "!history", "~", "~root", "*", "?[a]", "{a,b}", "a;b", "a&b", "a|b", "a>b", "<(id)",
 		"-n", "--", "=", "a=b", "實驗", "🙂 é", "\xff\xfe not utf-8", "\r\n", "\x1b[31m", "%s%d", "@(a)", "^a^b", strings.Repeat("x'", 5000), "last $x",
 	})
@@ -76,5 +76,12 @@ func TestCheckNamesTheCharacter(t *testing.T) {
 		if err := Check("the name", s); err == nil {
 			t.Errorf("%q was let through", s)
 		}
+	}
+}
+
+// TestEmptyLinesOfAHetJob: Slurm 22.05 drops them from the script.
+func TestEmptyLinesOfAHetJob(t *testing.T) {
+	if q := Quote("a\n\nb'c"); strings.Contains(q, "\n") {
+		t.Errorf("%q spans lines", q)
 	}
 }

@@ -2,11 +2,14 @@ package site
 
 import (
 	"net/url"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/tuneplane/tp/internal/fault"
+	"github.com/tuneplane/tp/internal/spec"
 	"github.com/tuneplane/tp/internal/tomlfile"
 )
 
@@ -18,8 +21,25 @@ type Fleet struct {
 	TokenFile    string // a file with a JWT
 	TokenCommand []string
 	Timeout      time.Duration // of one request
-	// Defaults of a job on this fleet, below those of the user and the lab.
-	Account, Partition, QOS, Time string
+}
+
+// DefaultsOn are the layers of defaults for a job on a fleet: what is set for
+// the fleet, then the [defaults]. A later layer wins.
+func (c *Config) DefaultsOn(fleet string) []Layer {
+	return slices.Concat(c.fleets[fleet], c.Defaults)
+}
+
+// job are the settings that a fleet gives its jobs.
+func (k fleetKeys) job() (keys spec.JobKeys, given bool) {
+	for _, s := range []struct {
+		text string
+		into *any
+	}{{k.Account, &keys.Account}, {k.Partition, &keys.Partition}, {k.QOS, &keys.QOS}, {k.Time, &keys.Time}} {
+		if s.text != "" {
+			*s.into, given = s.text, true
+		}
+	}
+	return keys, given
 }
 
 // DefaultTimeout of one request: slurmctld's own MessageTimeout is 10 s.
@@ -37,18 +57,50 @@ type Objects struct {
 	PathStyle   bool   // bucket in the path instead of the host name
 }
 
-// Implied is the name of the fleet when no file names one: the Slurm cluster
-// this machine belongs to.
-const Implied = "slurm"
+// Fleets that no file needs to name.
+const (
+	Slurm = "slurm" // the cluster this machine belongs to
+	Local = "local" // this machine alone, see package slurm/local
+)
+
+// Names are the fleets of the files, else the one that is implied.
+func (c *Config) Names() []string {
+	if len(c.Fleets) == 0 {
+		return []string{c.implied}
+	}
+	return sorted(c.Fleets)
+}
+
+// implied is local where nothing speaks of Slurm: no site file, no address, no
+// command and no configuration of it.
+func implied(o Options, sitePath string) string {
+	if sitePath != "" || o.Getenv("TP_SLURMREST_URL") != "" || o.Getenv("SLURM_CONF") != "" {
+		return Slurm
+	}
+	for _, dir := range filepath.SplitList(o.Getenv("PATH")) {
+		for _, name := range []string{"sinfo", "scontrol"} {
+			if info, err := os.Stat(filepath.Join(dir, name)); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
+				return Slurm
+			}
+		}
+	}
+	return Local
+}
 
 // Fleet finds a fleet; "" is the default one.
 func (c *Config) Fleet(name string) (Fleet, error) {
 	known := sorted(c.Fleets)
-	if len(known) == 0 && (name == "" || name == Implied || name == c.DefaultFleet) {
-		return Fleet{Name: Implied, Kind: "slurm", Timeout: DefaultTimeout}, nil
-	}
 	if name == "" {
 		name = c.DefaultFleet
+	}
+	if _, ok := c.Fleets[name]; !ok && name == Local {
+		return Fleet{Name: Local, Kind: Local, Timeout: DefaultTimeout}, nil
+	}
+	if len(known) == 0 && name == Slurm {
+		return Fleet{Name: Slurm, Kind: Slurm, Timeout: DefaultTimeout}, nil
+	}
+	if len(known) == 0 && name == c.DefaultFleet {
+		return Fleet{Name: c.implied, Kind: c.implied, Timeout: DefaultTimeout}, nil
 	}
 	if name == "" && len(known) == 1 {
 		name = known[0]
@@ -114,10 +166,6 @@ func (fl Fleet) overlay(o Options, f *tomlfile.File, name string, k fleetKeys) (
 	}
 	set(&fl.Kind, k.Kind)
 	set(&fl.URL, k.URL)
-	set(&fl.Account, k.Account)
-	set(&fl.Partition, k.Partition)
-	set(&fl.QOS, k.QOS)
-	set(&fl.Time, k.Time)
 	return fl, nil
 }
 

@@ -39,6 +39,9 @@ func (c *Config) merge(o Options, f *tomlfile.File, data []byte, k Shared) error
 			return err
 		}
 		c.Fleets[name] = fleet
+		if keys, given := k.Fleets[name].job(); given {
+			c.fleets[name] = append(c.fleets[name], Layer{f, []string{"fleets", name}, keys})
+		}
 	}
 	if _, ok := f.Find("defaults"); ok {
 		c.Defaults = append(c.Defaults, Layer{f, []string{"defaults"}, k.Defaults})

@@ -118,3 +118,19 @@ func TestResolve(t *testing.T) {
 		t.Errorf("empty registry: %v", err)
 	}
 }
+
+// A partition that CPU nodes share with GPU nodes made those count as CPU nodes
+// in a registry that was measured, not written.
+func TestMeasuredNodesWithoutDevicesShareAPartition(t *testing.T) {
+	snap := &slurm.Snapshot{Nodes: []slurm.Node{
+		{Name: "c1", Partitions: []string{"cpu", "short"}},
+		{Name: "g1", Partitions: []string{"gpu", "short"}, GRES: []slurm.GRES{{Name: "gpu", Type: "h100", Count: 8}}},
+	}}
+	s, err := FromSnapshot(snap).Find("cpu")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !s.Has(snap.Nodes[0]) || s.Has(snap.Nodes[1]) {
+		t.Errorf("series cpu has c1: %v, g1: %v", s.Has(snap.Nodes[0]), s.Has(snap.Nodes[1]))
+	}
+}

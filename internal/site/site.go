@@ -63,7 +63,9 @@ type Config struct {
 	// Defaults are the [defaults] tables, the site's first: a later layer wins.
 	Defaults []Layer
 
-	values map[string]Value
+	implied string // the fleet when no file names one
+	values  map[string]Value
+	fleets  map[string][]Layer // the job settings of each fleet, the site's first
 }
 
 // Layer is one [defaults] table, typed by lab.NewJobFile(File, Prefix, Keys).
@@ -97,7 +99,7 @@ func Load(o Options) (*Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Config{PlanTTL: DefaultPlanTTL, Poll: DefaultPoll, Fleets: map[string]Fleet{}, values: map[string]Value{}}
+	c := &Config{PlanTTL: DefaultPlanTTL, Poll: DefaultPoll, Fleets: map[string]Fleet{}, values: map[string]Value{}, fleets: map[string][]Layer{}}
 	config := xdg(o, "XDG_CONFIG_HOME", ".config")
 	c.RunRoot = filepath.Join(xdg(o, "XDG_DATA_HOME", ".local/share"), "tp", "runs")
 	c.StateDir = filepath.Join(xdg(o, "XDG_STATE_HOME", ".local/state"), "tp")
@@ -123,6 +125,7 @@ func Load(o Options) (*Config, error) {
 		}
 		break
 	}
+	c.implied = implied(o, c.SitePath)
 	path := filepath.Join(config, "tp", "user.toml")
 	switch data, info, err := read(path); {
 	case errors.Is(err, fs.ErrNotExist):

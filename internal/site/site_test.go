@@ -37,7 +37,7 @@ func TestNoFiles(t *testing.T) {
 	if c.RunRoot != home+"/.local/share/tp/runs" || c.StateDir != home+"/.local/state/tp" || c.PlanTTL != 30*time.Minute || c.Poll != 10*time.Second || c.SitePath != "" || c.Registry() != nil {
 		t.Errorf("%+v", c)
 	}
-	if f, err := c.Fleet(""); err != nil || f.Kind != "slurm" || f.Timeout != 10*time.Second {
+	if f, err := c.Fleet(""); err != nil || f.Kind != Local || f.Timeout != 10*time.Second {
 		t.Errorf("fleet %+v, %v", f, err)
 	}
 }
@@ -103,8 +103,14 @@ account = "mine"
 		t.Errorf("objects %+v", o)
 	}
 	main, _ := c.Fleet("")
-	if main.URL != "http://mine:6820" || main.TokenCommand != nil || main.Account != "a" {
+	if main.URL != "http://mine:6820" || main.TokenCommand != nil {
 		t.Errorf("the site's token must not go to the user's URL: %+v", main)
+	}
+	if l := c.DefaultsOn("main"); len(l) != 3 || l[0].Keys.Account != "a" || l[2].Keys.Account != "mine" {
+		t.Errorf("the fleet's defaults come below all others: %+v", l)
+	}
+	if l := c.DefaultsOn("other"); len(l) != 2 {
+		t.Errorf("a fleet without defaults has the common ones: %+v", l)
 	}
 	if !c.ImagesSet || len(c.Images) != 0 || !c.Environment.GetUserEnv || len(c.Defaults) != 2 || c.Defaults[1].Keys.Account != "mine" {
 		t.Errorf("%+v", c)
@@ -218,6 +224,59 @@ func TestExampleDecodes(t *testing.T) {
 		}
 		if _, _, err := world(t, nil, map[string]string{"etc/site.toml": all}); err != nil {
 			t.Errorf("%s, uncommented: %v\n%s", name, err, all)
+		}
+	}
+}
+
+func TestImpliedFleet(t *testing.T) {
+	tools := t.TempDir()
+	write := func(path, text string, mode os.FileMode) string {
+		if err := os.WriteFile(path, []byte(text), mode); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	write(filepath.Join(tools, "scontrol"), "#!/bin/sh\n", 0o755)
+	data := t.TempDir()
+	write(filepath.Join(data, "sinfo"), "no program", 0o644)
+	empty := write(filepath.Join(t.TempDir(), "site.toml"), "", 0o644)
+	for what, c := range map[string]struct {
+		env  map[string]string
+		want string
+	}{
+		"nothing":      {map[string]string{"PATH": data + ":/nonexistent"}, Local},
+		"a command":    {map[string]string{"PATH": "/nonexistent:" + tools}, Slurm},
+		"SLURM_CONF":   {map[string]string{"SLURM_CONF": "/etc/slurm.conf"}, Slurm},
+		"an address":   {map[string]string{"TP_SLURMREST_URL": "http://x:6820"}, Slurm},
+		"a site file":  {map[string]string{"TP_SITE": empty}, Slurm},
+		"no PATH even": {nil, Local},
+	} {
+		conf, err := Load(Options{Getenv: func(name string) string { return c.env[name] }, Home: t.TempDir(), User: "ann", System: "/nonexistent/site.toml"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := conf.Fleet("")
+		if err != nil || f.Name != c.want || f.Kind != c.want || conf.Names()[0] != c.want {
+			t.Errorf("%s: %+v, %v, want %s", what, f, err, c.want)
+		}
+		for _, name := range []string{Local, Slurm} {
+			if f, err := conf.Fleet(name); err != nil || f.Kind != name {
+				t.Errorf("%s: --fleet %s: %+v, %v", what, name, f, err)
+			}
+		}
+	}
+}
+
+func TestMeasuredMachineHasGPUsAndCPUs(t *testing.T) {
+	snap := &slurm.Snapshot{Info: slurm.Info{Local: true}, Partitions: []slurm.Partition{{Name: "local", State: "UP"}},
+		Nodes: []slurm.Node{{Name: "me", State: "IDLE", Partitions: []string{"local"}, Features: []string{"local"}, CPUs: 8, Memory: 1000, GRES: []slurm.GRES{{Name: "gpu", Count: 2}}}}}
+	r := FromSnapshot(snap)
+	if names := r.Names(); len(names) != 2 || names[0] != "gpu" || names[1] != "cpu" {
+		t.Fatalf("series %v", names)
+	}
+	for _, s := range r.Series {
+		if !s.Has(snap.Nodes[0]) || s.CPUs != 8 {
+			t.Errorf("%+v", s)
 		}
 	}
 }

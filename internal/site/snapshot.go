@@ -39,14 +39,21 @@ func FromSnapshot(snap *slurm.Snapshot) *Registry {
 				nodes[key] = append(nodes[key], n)
 			}
 		}
-		if plain {
+		if plain || snap.Info.Local {
 			nodes[""] = append(nodes[""], n)
 		}
+	}
+	// On this machine alone a job without GPUs runs beside those that have them.
+	feature := ""
+	if snap.Info.Local {
+		feature = Local
 	}
 	gres := sorted(nodes)
 	names := seriesNames(gres)
 	for _, g := range gres {
-		r.Series = append(r.Series, measured(names[g], g, nodes[g], snap))
+		s := measured(names[g], g, nodes[g], snap)
+		s.Feature = feature
+		r.Series = append(r.Series, s)
 	}
 	// Devices first, as people look for them; "cpu" sorts into the middle else.
 	slices.SortStableFunc(r.Series, func(a, b Series) int {

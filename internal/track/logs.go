@@ -2,6 +2,7 @@ package track
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -10,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // Line is one line of a log.
@@ -18,8 +20,8 @@ type Line struct {
 	Text   string // without the newline, as written: neutralise before showing
 }
 
-// MaxLine bounds a line in bytes; what is longer is cut, for a progress bar
-// without newlines may write for days.
+// MaxLine bounds a line in bytes; what is longer comes in pieces, for a progress
+// bar without newlines may write for days.
 const MaxLine = 64 << 10
 
 // Follower reads all logs of a run directory, also those that appear later,
@@ -106,9 +108,20 @@ func (t *tail) read(name, source string, final bool, emit func(Line)) error {
 		chunk, err := r.ReadSlice('\n')
 		t.offset += int64(len(chunk))
 		t.part = append(t.part, chunk...)
-		if err == nil || len(t.part) > MaxLine {
-			line := strings.TrimSuffix(string(t.part[:min(len(t.part), MaxLine)]), "\n")
-			emit(Line{source, strings.TrimSuffix(line, "\r")})
+		whole := err == nil
+		if whole {
+			t.part = bytes.TrimSuffix(bytes.TrimSuffix(t.part, []byte("\n")), []byte("\r"))
+		}
+		for len(t.part) > MaxLine {
+			n := MaxLine
+			for n > MaxLine-utf8.UTFMax && !utf8.RuneStart(t.part[n]) {
+				n-- // not in the middle of a letter
+			}
+			emit(Line{source, string(t.part[:n])})
+			t.part = append(t.part[:0], t.part[n:]...)
+		}
+		if whole {
+			emit(Line{source, string(t.part)})
 			t.part = t.part[:0]
 		}
 		if errors.Is(err, bufio.ErrBufferFull) {

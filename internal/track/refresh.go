@@ -73,6 +73,14 @@ func (t *Tracker) Record(r *ledger.Run, jobs []slurm.Job) error {
 	if seen.State == r.State && seen.Gate == r.Gate && seen.Reason == r.Reason {
 		return nil
 	}
+	// A short job may be seen for the first time after its end.
+	if seen.State.Final() && attempt.Started.IsZero() && len(jobs) > 0 && !jobs[0].Start.IsZero() &&
+		(seen.State != ledger.Cancelled || jobs[0].End.After(jobs[0].Start)) { // cancelled in the queue: Slurm sets both alike
+		began := ledger.Event{Type: ledger.Changed, At: jobs[0].Start, Attempt: attempt.N, JobID: attempt.JobID, State: ledger.Running}
+		if err := t.Ledger.Append(r, began); err != nil {
+			return err
+		}
+	}
 	e := ledger.Event{Type: ledger.Changed, Attempt: attempt.N, JobID: attempt.JobID, State: seen.State, Reason: seen.Reason, Gate: seen.Gate}
 	e.At = happened(seen.State, jobs)
 	return t.Ledger.Append(r, e)
@@ -90,14 +98,23 @@ func forgotten(r *ledger.Run, a ledger.Attempt) Seen {
 	return Seen{State: ledger.Unknown, Reason: "Slurm no longer knows job " + a.JobID.String() + " and it left no end marker"}
 }
 
-// refine adds what only the run itself knows: which role failed and where.
+// refine adds what only the run itself knows: which role failed and where, and
+// that a job which ended by itself did so because Slurm had asked it to.
 func refine(seen Seen, end ledger.End, jobs []slurm.Job) Seen {
 	lead := jobs[0]
 	if end.JobID != lead.Leader() || end.Restart < lead.Restarts {
 		return seen // the marker of an earlier start
 	}
-	if seen.State == ledger.Failed && end.State == ledger.Failed {
-		seen.Reason = failure(end)
+	switch {
+	case seen.State == ledger.Failed && end.State == ledger.Preempted && lead.State == slurm.Failed:
+		// It was asked to stop within its grace time, and is not to be requeued.
+		return FromEnd(end)
+	case seen.State != end.State || end.Message == "" || seen.State == ledger.Succeeded:
+		return seen
+	}
+	seen.Reason = failure(end)
+	if seen.State == ledger.Failed && lead.State != slurm.Failed { // NODE_FAIL, OUT_OF_MEMORY
+		seen.Reason = string(lead.State) + ": " + seen.Reason
 	}
 	return seen
 }

@@ -85,9 +85,12 @@ func FromJobs(jobs []slurm.Job) Seen {
 
 func reason(j slurm.Job) string {
 	switch j.State {
-	case slurm.Completed:
+	case slurm.Completed, slurm.Cancelled: // a cancelled job keeps the reason for which it once waited
 		return ""
 	case slurm.NodeFail, slurm.BootFail, slurm.OutOfMemory, slurm.Deadline:
+		if j.Description != "" {
+			return string(j.State) + ": " + j.Description
+		}
 		return string(j.State)
 	}
 	if j.Reason == "None" {
@@ -99,5 +102,5 @@ func reason(j slurm.Job) string {
 // FromEnd is the state by the run's own end marker, for when Slurm has
 // forgotten the job.
 func FromEnd(e ledger.End) Seen {
-	return Seen{State: e.State, Reason: e.Message, ExitCode: e.Exit}
+	return Seen{State: e.State, Reason: failure(e), ExitCode: e.Exit}
 }

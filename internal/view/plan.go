@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,7 +20,7 @@ import (
 // Plan writes the preview: what will run, where, and what the gates say.
 func Plan(w io.Writer, p *plan.Plan, now time.Time) {
 	f, o := p.Fixed, p.Observed
-	fmt.Fprintf(w, "%s · %s %s · plan %s\n", ui.Clean(f.Spec.Name), f.Spec.Recipe.Name, f.Spec.Recipe.Version, p.Short())
+	fmt.Fprintf(w, "%s · %s %s · plan %s\n", ui.Clean(f.Spec.Name), ui.Clean(f.Spec.Recipe.Name), ui.Clean(f.Spec.Recipe.Version), p.Short())
 	line := func(key, format string, args ...any) {
 		fmt.Fprintf(w, "  %-9s %s\n", key, ui.Clean(fmt.Sprintf(format, args...)))
 	}
@@ -46,8 +47,12 @@ func Plan(w io.Writer, p *plan.Plan, now time.Time) {
 	for _, text := range o.Warnings {
 		fmt.Fprintf(w, "  warning: %s\n", ui.Clean(text))
 	}
-	left := p.Expires.Sub(now).Round(time.Minute)
-	fmt.Fprintf(w, "\n  digest %s, expires %s (in %s)\n", p.Digest, p.Expires.Local().Format("15:04:05"), short(left))
+	until := p.Expires.Local().Format("15:04:05")
+	if left := p.Expires.Sub(now); left > 0 {
+		fmt.Fprintf(w, "\n  digest %s, expires %s (in %s)\n", p.Digest, until, short(left.Round(time.Minute)))
+	} else {
+		fmt.Fprintf(w, "\n  digest %s, expired at %s\n", p.Digest, until)
+	}
 }
 
 // Fleet names cluster, release and transport.
@@ -102,7 +107,26 @@ func pools(w io.Writer, list []spec.Pool) {
 		rows = append(rows, []string{p.Name, strings.Join(p.Roles, ","), p.Series, gpus, fmt.Sprint(p.CPUsPerNode), memory, p.Partition,
 			slurm.Minutes(p.TimeMinutes).String(), orDefault(p.Account), orDefault(p.QOS)})
 	}
+	// Most jobs have neither, and a line has 80 columns.
+	rows = addColumn(rows, list, "constraint", func(p spec.Pool) string { return p.Constraint })
+	rows = addColumn(rows, list, "reservation", func(p spec.Pool) string { return p.Reservation })
 	ui.Table(w, "  ", rows)
+}
+
+// addColumn appends a column if any of the pools has a value in it.
+func addColumn(rows [][]string, list []spec.Pool, name string, of func(spec.Pool) string) [][]string {
+	if !slices.ContainsFunc(list, func(p spec.Pool) bool { return of(p) != "" }) {
+		return rows
+	}
+	rows[0] = append(rows[0], name)
+	for i, p := range list {
+		value := of(p)
+		if value == "" {
+			value = "none"
+		}
+		rows[i+1] = append(rows[i+1], value)
+	}
+	return rows
 }
 
 func orDefault(s string) string {
@@ -121,6 +145,9 @@ func Total(p *plan.Plan) string {
 	kind := "one plain job"
 	if n := len(p.Fixed.Request.Components); n > 1 {
 		kind = fmt.Sprintf("one heterogeneous job of %d components", n)
+	}
+	if p.Fixed.Request.Requeue {
+		kind += ", which Slurm may requeue"
 	}
 	return fmt.Sprintf("%s on %s, %s", count(p.GPUs(), "GPU"), count(nodes, "node"), kind)
 }

@@ -38,7 +38,7 @@ func Runs(w io.Writer, runs []*ledger.Run, now time.Time) {
 func Run(w io.Writer, r *ledger.Run, now time.Time) {
 	line := func(key, value string) {
 		if value != "" {
-			fmt.Fprintf(w, "%-13s %s\n", key, ui.Clean(value))
+			fmt.Fprintf(w, "%-13s %s\n", ui.Clean(key), ui.Clean(value))
 		}
 	}
 	line("run", string(r.ID))

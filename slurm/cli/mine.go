@@ -42,7 +42,8 @@ func ParseMine(out string) ([]slurm.Job, error) {
 		if err != nil {
 			return nil, fmt.Errorf("squeue: job id %q", f[0])
 		}
-		j := slurm.Job{ID: slurm.JobID(id), State: slurm.State(f[2]), Reason: f[3], User: f[4], Partition: f[5], Name: f[6]}
+		state, flags := slurm.BaseState(f[2])
+		j := slurm.Job{ID: slurm.JobID(id), State: state, Flags: flags, Reason: f[3], User: f[4], Partition: f[5], Name: f[6]}
 		if leader, offset, isHet := strings.Cut(f[1], "+"); isHet {
 			l, err1 := strconv.ParseUint(leader, 10, 32)
 			o, err2 := strconv.ParseUint(offset, 10, 16)

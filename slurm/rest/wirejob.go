@@ -105,7 +105,8 @@ func jobState(w words) (slurm.State, []string) {
 	if len(w) == 0 {
 		return "", nil
 	}
-	return slurm.State(w[0]), slices.Clone(w[1:])
+	state, flags := slurm.BaseState(w[0])
+	return state, append(append([]string{}, flags...), w[1:]...)
 }
 
 // perNode spreads a total over nodes, rounding up: jobs that asked for GPUs

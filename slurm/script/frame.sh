@@ -5,6 +5,8 @@ if ((TP_ATTEMPT > 1)); then TP_LOG_SUFFIX=.attempt$TP_ATTEMPT; fi
 if ((TP_RESTART > 0)); then TP_LOG_SUFFIX+=.restart$TP_RESTART; fi
 tp_mark=$TP_ATTEMPT.$TP_RESTART
 tp_tmp=$(mktemp -d "${TMPDIR:-/tmp}/tp.XXXXXX")
+tp_log=$TP_RUN_DIR/logs/job-$SLURM_JOB_ID.log
+tp_log_start=$(wc -c <"$tp_log" 2>/dev/null || echo 0)
 tp_say() { printf '[tp %(%H:%M:%S)T] %s\n' -1 "$*"; }
 mkdir -p "$TP_RUN_DIR"/{claims,ends,logs,out}
 
@@ -13,8 +15,13 @@ tp_end() { # STATE EXIT ROLE MESSAGE
   [[ -e $tp_tmp/ended ]] && return 0
   : >"$tp_tmp/ended"
   local message=${4//\\/} first="$TP_RUN_DIR/ends/$tp_mark.first"
-  local node='' rank=0
-  if [[ -s $first ]]; then read -r node rank _ <"$first" || true; fi
+  local node='' rank=0 nodes=${3^^}
+  nodes=TP_ROLE_${nodes//[^A-Z0-9]/_}_NODES
+  if [[ -n $3 && -s $first ]]; then
+    read -r node rank _ <"$first" || true
+  elif [[ -n $3 && ${!nodes:-} != *' '* ]]; then
+    node=${!nodes:-} # a task that was killed could not tell, but it had no choice
+  fi
   printf '{"attempt":%d,"restart":%d,"job_id":%d,"exit":%d,"state":"%s","role":"%s","node":"%s","node_rank":%d,"message":"%s","time":%(%s)T}\n' \
     "$TP_ATTEMPT" "$TP_RESTART" "$SLURM_JOB_ID" "$2" "$1" "$3" "$node" "$rank" "${message//\"/}" -1 >"$tp_tmp/end"
   cp "$tp_tmp/end" "$TP_RUN_DIR/ends/.$tp_mark.$SLURM_JOB_ID" && mv "$TP_RUN_DIR/ends/.$tp_mark.$SLURM_JOB_ID" "$TP_RUN_DIR/ends/$tp_mark.json"
@@ -40,12 +47,65 @@ tp_leave() {
   exit "$rc"
 }
 trap tp_leave EXIT
-tp_stop() { # Slurm ends the job: time limit, preemption or scancel
-  local state=CANCELLED
-  # Slurm looks at time limits every 30 s and may be early by as much.
-  if ((TP_TIME_LIMIT > 0 && SECONDS >= TP_TIME_LIMIT - 35)); then state=TIMEOUT; fi
-  tp_end "$state" 143 '' "ended by Slurm after $SECONDS s"
+tp_why() { # sets tp_state and tp_reason: why Slurm ends this job; tp_state is empty when it does not
+  local show lead said='' i
+  tp_state='' tp_reason=''
+  show=$(timeout 3 scontrol -o show job "$SLURM_JOB_ID" 2>/dev/null) || show=''
+  lead=${show%%$'\n'*}
+  # 22.05 shows COMPLETING whatever the cause; slurmstepd writes it into this
+  # log, perhaps a moment after another node's roles were asked to stop.
+  for ((i = 0; i < 10; i++)); do
+    said=$(tail -c "+$((tp_log_start + 1))" "$tp_log" 2>/dev/null | grep -o "\*\*\* JOB $SLURM_JOB_ID ON .*\*\*\*" | tail -n 1) || said=''
+    [[ -z $said && -n $lead && $lead != *JobState=RUNNING* ]] || break
+    sleep 0.2
+  done
+  tp_restarts=0
+  if [[ $lead =~ Restarts=([0-9]+) ]]; then tp_restarts=${BASH_REMATCH[1]}; fi
+  case "$said $lead" in
+  *'DUE TO TIME LIMIT'* | *JobState=TIMEOUT* | *JobState=DEADLINE*) tp_state=TIMEOUT tp_reason="time limit reached" ;;
+  *'DUE TO PREEMPTION'* | *JobState=PREEMPTED*) tp_state=PREEMPTED tp_reason=preempted ;;
+  *'DUE TO NODE FAILURE'* | *JobState=NODE_FAIL*)
+    tp_state=FAILED
+    # Not the state of a moment ago: Slurm ends a job after it has marked the node.
+    tp_reason="node $(grep -o ' NodeList=[^ ]*' <<<"$show" | while IFS='=' read -r _ i; do timeout 3 sinfo -h -n "$i" -t down -o %N; done | sort -u | paste -sd ,) failed"
+    ;;
+  *)
+    if ((tp_restarts > TP_RESTART)); then
+      tp_state=PREEMPTED tp_reason=requeued
+    elif [[ $lead == *JobState=RUNNING* && $show =~ PreemptTime=[0-9] ]]; then
+      tp_state=PREEMPTED tp_reason="preempted, within its grace time,"
+    elif [[ -n $said || (-n $lead && $lead != *JobState=RUNNING*) ]]; then
+      tp_state=CANCELLED tp_reason=cancelled
+    elif [[ $show == *JobState=COMPLETING* || $show == *JobState=CANCELLED* || $show == *JobState=NODE_FAIL* ]]; then
+      tp_reason=$(sed -n 's/.*HetJobOffset=\([0-9]*\) .*JobState=\(COMPLETING\|CANCELLED\|NODE_FAIL\) .*/Slurm has ended component \1/p' <<<"$show" | paste -sd ,)
+    fi
+    ;;
+  esac
+  if ((tp_restarts > TP_RESTART)) && [[ $tp_state == FAILED ]]; then tp_state=PREEMPTED; fi
+  if [[ -n $tp_state ]]; then tp_reason+=" after $SECONDS s"; fi
+}
+tp_stop() { # time limit, preemption, requeue or scancel
+  trap '' TERM
+  tp_why
+  if [[ -z $tp_state ]]; then
+    tp_state=CANCELLED tp_reason="cancelled after $SECONDS s"
+    # Perhaps the controller does not answer; it looks at time limits every 30 s
+    # and may be early by as much.
+    if ((TP_TIME_LIMIT > 0 && SECONDS >= TP_TIME_LIMIT - 35)); then tp_state=TIMEOUT tp_reason="ended by Slurm after $SECONDS s, near its time limit"; fi
+  fi
+  tp_ended
+}
+tp_ended() { # Slurm ends the job: whatever code the roles gave, it is not their doing
+  trap '' TERM
+  tp_end "$tp_state" 143 '' "$tp_reason"
   tp_teardown
+  # A job that ends by itself within its grace time has failed and is not
+  # requeued: Slurm must be the one to end it.
+  if [[ $tp_reason == *'grace time'* ]] && scontrol -o show job "$SLURM_JOB_ID" 2>/dev/null | grep -q ' Requeue=1 '; then
+    trap 'exit 143' TERM
+    sleep 3600 &
+    wait "$!" || true
+  fi
   exit 143
 }
 trap tp_stop TERM
@@ -88,7 +148,7 @@ tp_teardown() { # ask every role to stop, wait 10 s, then insist
   for role in "${!tp_pid[@]}"; do kill -TERM "${tp_pid[$role]}" 2>/dev/null || true; done
 }
 tp_wait() { # returns with the run's exit code
-  local role rc
+  local role rc first="$TP_RUN_DIR/ends/$tp_mark.first"
   while :; do
     wait -n || true
     for role in "${!tp_pid[@]}"; do
@@ -96,11 +156,18 @@ tp_wait() { # returns with the run's exit code
       rc=$(<"$tp_tmp/$role.rc")
       if [[ $rc -ne 0 ]]; then
         unset "tp_pid[$role]"
-        tp_end FAILED "$rc" "$role" "role $role failed with exit code $rc"
+        # srun answers with the highest code of its tasks, and that may be of one
+        # it killed because another had failed: the first failure is the cause.
+        if [[ -s $first ]]; then read -r _ _ rc role <"$first" || true; fi
+        tp_why
+        if [[ -n $tp_state ]]; then tp_ended; fi
+        tp_end FAILED "$rc" "$role" "role $role failed with exit code $rc${tp_reason:+: $tp_reason}"
         tp_teardown
         return "$rc"
       elif [[ $role == "$TP_DRIVER" ]]; then
         unset "tp_pid[$role]"
+        tp_why # a driver that saves its work when it is asked to stop may end with 0
+        if [[ -n $tp_state ]]; then tp_ended; fi
         tp_end SUCCEEDED 0 "$role" "role $role ended well"
         tp_teardown
         return 0
@@ -122,8 +189,10 @@ tp_role() { # FUNCTION ROLE: runs once per node, under srun
   # step on 24.11 and 26.05.
   exec >>"$TP_RUN_DIR/logs/$TP_ROLE.node$TP_NODE_RANK$TP_LOG_SUFFIX.log" 2>&1
   trap : TERM # the role answers; this shell reports
+  exec 3>&2 2>/dev/null # bash would print its own code when a signal ends the role
   set +e
   (
+    exec 2>&3 3>&-
     trap - TERM
     set -euo pipefail
     "$1"

@@ -22,7 +22,8 @@ func Render(p Program) (string, error) {
 	fmt.Fprintf(&b, "#!/bin/bash\n# %s\n# sbatch runs this file as it is; tp submits the same text.\n", p.Title)
 	directives(&b, p.Request)
 
-	b.WriteString("\n# ---- environment: an allow-list, nothing of the submitting shell -----------------\nunset SLURM_EXPORT_ENV\n")
+	b.WriteString("\n# ---- environment: an allow-list, nothing of the submitting shell -----------------\n")
+	p.forget(&b)
 	for _, v := range p.Request.Env {
 		export(&b, v)
 	}
@@ -55,6 +56,27 @@ func Render(p Program) (string, error) {
 	p.places(&b)
 	p.steps(&b)
 	return b.String(), nil
+}
+
+// ofJob are the variables that slurmd gives to a batch script, as patterns of
+// bash (sbatch(1), output environment variables).
+const ofJob = "SLURM_JOB_* | SLURM_JOBID | SLURM_ARRAY_* | SLURM_RESTART_COUNT | SLURM_CLUSTER_NAME | SLURM_CONF | SLURM_SUBMIT_* | \\\n  " +
+	"SLURM_NNODES | SLURM_NODELIST | SLURM_NTASKS | SLURM_NPROCS | SLURM_TASKS_PER_NODE | SLURM_CPUS_ON_NODE | SLURM_CPUS_PER_TASK | \\\n  " +
+	"SLURM_MEM_PER_NODE | SLURM_GPUS_ON_NODE | SLURM_NODEID | SLURM_PROCID | SLURM_LOCALID | SLURM_GTIDS | SLURM_TASK_PID | SLURM_TOPOLOGY_*"
+
+// forget drops what sbatch --export=NIL lets through: every SLURM_ variable of
+// the submitting shell. srun takes them as options (SLURM_CPU_BIND), or cannot
+// start a step at all (SLURM_JWT); and a shell inside another allocation has
+// all of that one's.
+func (p *Program) forget(b *strings.Builder) {
+	b.WriteString("# --export=NIL still brings every SLURM_ variable, which srun would take as an option.\n")
+	b.WriteString("for tp_var in \"${!SLURM_@}\"; do\n  case $tp_var in\n")
+	if len(p.Request.Components) > 1 {
+		b.WriteString("  SLURM_HET_SIZE | *_HET_GROUP_*) ;;\n")
+	} else {
+		b.WriteString("  *_HET_GROUP_*) unset \"$tp_var\" ;;\n")
+	}
+	b.WriteString("  " + ofJob + ") ;;\n  *) unset \"$tp_var\" ;;\n  esac\ndone\n")
 }
 
 func export(b *strings.Builder, v slurm.EnvVar) {

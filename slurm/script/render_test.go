@@ -20,7 +20,7 @@ func twoPools() Program {
 	req := &slurm.Request{
 		Name:    `it's a "test" #1 $HOME \ 训练 🚀 hetjob.run-0123456789ab`,
 		Comment: "tp:run-0123456789ab",
-		WorkDir: "/tmp/slurmlab/work/run", Output: Pattern("/tmp/slurmlab/work/run/logs/job-") + "%j.log",
+		WorkDir: "/runs/ann/hello/run-0123456789ab", Output: Pattern("/runs/ann/hello/run-0123456789ab/logs/job-") + "%j.log",
 		Env: []slurm.EnvVar{
 			{Name: "PATH", Value: "/usr/local/bin:/usr/bin:/bin"}, {Name: "HOME", Value: "/home/alice"}, {Name: "USER", Value: "alice"},
 			{Name: "REWARDS", Value: "{\"a\": 1, \"b\": \"it's\"},\n$(id) `id` \\ 训练"},
@@ -31,7 +31,7 @@ func twoPools() Program {
 		},
 	}
 	return Program{
-		Request: req, Title: "hello · run-0123456789ab", RunID: "run-0123456789ab", RunDir: "/tmp/slurmlab/work/run", Attempt: 1,
+		Request: req, Title: "hello · run-0123456789ab", RunID: "run-0123456789ab", RunDir: "/runs/ann/hello/run-0123456789ab", Attempt: 1,
 		Vars:    []slurm.EnvVar{{Name: "TP_EXPERIMENT", Value: "it's"}},
 		ExpDir:  "experiments/it's",
 		StageIn: "mkdir -p \"$TP_CODE_DIR/experiments/it's\"",
