@@ -25,7 +25,10 @@ func (Admission) Check(s Subject) []Verdict {
 	}
 	for _, p := range s.Pools {
 		if v, bad := admit(p, s.Snapshot); bad {
-			v.Gate, v.Level, v.Pool = "admission", Block, p.Name
+			v.Gate, v.Pool = "admission", p.Name
+			if v.Level == "" {
+				v.Level = Block
+			}
 			out = append(out, v)
 		}
 	}
@@ -60,6 +63,10 @@ func admit(p spec.Pool, snap *slurm.Snapshot) (Verdict, bool) {
 	if p.QOS != "" && (restricts(part.AllowQOS, p.QOS) || slices.Contains(part.DenyQOS, p.QOS)) {
 		return Verdict{Code: "admission.qos", Asked: "QOS " + p.QOS + " in partition " + p.Partition,
 			Found: lists("allowed QOS", part.AllowQOS, "denied QOS", part.DenyQOS), Remedy: "--qos or --partition"}, true
+	}
+	if p.Account == "" && len(part.AllowAccounts) > 0 {
+		return Verdict{Code: "admission.account", Level: Unknown, Asked: "your default account in partition " + p.Partition,
+			Found: "the partition takes only " + strings.Join(part.AllowAccounts, ", ") + "; which account is your default is not known here", Remedy: "--account NAME"}, true
 	}
 	if p.Reservation != "" && !slices.ContainsFunc(snap.Reservations, func(r slurm.Reservation) bool { return r.Name == p.Reservation }) {
 		return Verdict{Code: "admission.reservation", Asked: "reservation " + p.Reservation, Found: "the cluster shows no reservation of this name", Remedy: "tp fleet show"}, true

@@ -148,7 +148,11 @@ func shape(p spec.Pool) string {
 	if p.GPUsPerNode == 0 {
 		return p.Series
 	}
-	return fmt.Sprintf("%s:%d", p.Series, p.GPUsPerNode)
+	s := fmt.Sprintf("%s:%d", p.Series, p.GPUsPerNode)
+	if p.Constraint != "" {
+		s += " with feature " + p.Constraint
+	}
+	return s
 }
 
 func gresName(g string) (name, typ string) {

@@ -46,8 +46,13 @@ func (e *Unreachable) Unwrap() error { return e.Err }
 type AuthError struct {
 	Op   string
 	Text string
+	// Missing says that there was no token to send: its file or command failed.
+	Missing bool
 }
 
 func (e *AuthError) Error() string {
+	if e.Missing {
+		return fmt.Sprintf("%s: no token: %s", e.Op, e.Text)
+	}
 	return fmt.Sprintf("%s: token expired or invalid: %s", e.Op, e.Text)
 }

@@ -204,6 +204,13 @@ func curlQuote(s string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`
 }
 
+// deniedCodes are S3's words for wrong or stale credentials and missing rights.
+var deniedCodes = map[string]bool{
+	"AccessDenied": true, "InvalidAccessKeyId": true, "SignatureDoesNotMatch": true, "AuthorizationHeaderMalformed": true,
+	"InvalidToken": true, "ExpiredToken": true, "RequestTimeTooSkewed": true,
+	"XAdminUserNotFound": true, // versitygw, of an unknown key id
+}
+
 // errorf turns what S3 says into one of our errors, in words that name what to
 // look at. It never repeats a URL, which could be signed.
 func (s *S3) errorf(what string, err error) error {
@@ -217,6 +224,8 @@ func (s *S3) errorf(what string, err error) error {
 	switch {
 	case answer.Code == minio.NoSuchBucket:
 		return fmt.Errorf("object store %s: %w: %s", s, ErrNoBucket, s.bucket)
+	case deniedCodes[answer.Code]: // before the status, which versitygw makes 404
+		return fmt.Errorf("object store %s: %s: %w (%s)", s, what, ErrDenied, answer.Code)
 	case answer.Code == minio.NoSuchKey || answer.StatusCode == http.StatusNotFound:
 		return fmt.Errorf("object store %s: %s: %w", s, what, ErrNotFound)
 	case answer.StatusCode == http.StatusForbidden || answer.StatusCode == http.StatusUnauthorized:

@@ -46,6 +46,8 @@ func (a *app) diskAdvice(err error) string {
 		return fmt.Sprintf("make room there, or name another place by %s in ~/.config/tp/user.toml; then the same command again", setting)
 	case full:
 		return "make room there, then the same command again"
+	case setting == "state_dir": // the user file may be as closed as the rest of the home directory
+		return "XDG_STATE_HOME=DIR with a place that you may write, or state_dir in ~/.config/tp/user.toml"
 	case setting != "":
 		return fmt.Sprintf("name a place that you may write by %s in ~/.config/tp/user.toml; tp config show says what it is now", setting)
 	}

@@ -162,6 +162,10 @@ func (a *app) connect(ctx context.Context, name string) (*cluster, error) {
 	if fleet.URL != "" {
 		f.URLs = []string{fleet.URL}
 	}
+	if len(f.URLs) == 0 && os.Getenv("TP_SLURMREST_URL") == "" {
+		return nil, fault.New(fault.Unreachable, "fleet %s: no address of slurmrestd is configured", fleet.Name).
+			WithHint("export TP_SLURMREST_URL=unix:///PATH or http://HOST:PORT, or url under [fleets.%s] in a site file; --fleet local runs on this machine", fleet.Name)
+	}
 	memory := a.known(fleet)
 	info := memory.load()
 	client, choice, err := connect.Open(ctx, f, connect.Options{

@@ -39,6 +39,9 @@ complete -c tp -f -a '(set -l w (commandline -opc) (commandline -ct); env TP_COM
 }
 
 func (c *completionCmd) Run(a *app) error {
+	if err := a.textOnly("tp completion"); err != nil {
+		return err
+	}
 	text, ok := completions[c.Shell]
 	if !ok {
 		return fault.New(fault.Usage, "no completion for %q; there are bash, zsh and fish", c.Shell).WithHint("tp completion bash")

@@ -146,13 +146,23 @@ func redacted(args []string) []string {
 }
 
 // notes are what a user should know of the selection.
-func notes(sel *bundle.Selection) []string {
-	var out []string
+func notes(sel *bundle.Selection, man *bundle.Manifest) []string {
+	out := slices.Clone(man.Warnings)
 	if !sel.Git {
 		out = append(out, "the lab is outside of git: every file is packed but the usual leftovers, and the run cannot be traced to a commit")
 	}
 	if n := len(sel.Deleted); n > 0 {
 		out = append(out, fmt.Sprintf("%d tracked files are gone from the working tree and not packed: %s", n, strings.Join(sel.Deleted[:min(n, 5)], ", ")))
+	}
+	if n := len(sel.Skipped); n > 0 {
+		var list []string
+		for _, skip := range sel.Skipped[:min(n, 5)] {
+			list = append(list, fmt.Sprintf("%s (%s)", skip.Path, skip.Why))
+		}
+		if n > 5 {
+			list = append(list, fmt.Sprintf("and %d more", n-5))
+		}
+		out = append(out, "left out: "+strings.Join(list, ", "))
 	}
 	if n := len(sel.Nested); n > 0 {
 		out = append(out, fmt.Sprintf("repositories inside are packed with their own git listing: %s", strings.Join(sel.Nested[:min(n, 5)], ", ")))
@@ -161,6 +171,10 @@ func notes(sel *bundle.Selection) []string {
 }
 
 func dirty(p spec.Provenance) error {
+	if p.Commit == "" {
+		return fault.New(fault.Usage, "the repository has no commit yet, so the run could not be traced to one").
+			WithHint("git add -A && git commit -m 'First commit', or --allow-dirty")
+	}
 	shown := p.Changed[:min(len(p.Changed), 20)]
 	what := "1 file differs"
 	if n := len(p.Changed); n > 1 {

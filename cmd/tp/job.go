@@ -103,13 +103,39 @@ type jobCancelCmd struct {
 	ID string `arg:"" optional:"" help:"Run id or its first digits; the newest run without it."`
 }
 
-func (c *jobCancelCmd) Run(ctx context.Context, a *app) error {
-	r, err := a.find(c.ID)
-	if err != nil {
-		return err
+// choose is the run that is meant; nil when the person thought better of it.
+// Without an id it is the newest that has not ended, and on a terminal that is
+// asked about.
+func (c *jobCancelCmd) choose(a *app) (*ledger.Run, error) {
+	if c.ID != "" {
+		return a.find(c.ID)
 	}
-	if c.ID == "" && !r.State.Final() {
-		a.talk("Cancelling %s, the newest run.", r.ID)
+	l, err := a.ledger()
+	if err != nil {
+		return nil, err
+	}
+	open, err := l.List(ledger.Filter{Active: true, Limit: 1})
+	if err != nil {
+		return nil, err
+	}
+	if len(open) == 0 {
+		return nil, fault.New(fault.Usage, "no run of yours is waiting or running").WithHint("tp job ls")
+	}
+	r := open[0]
+	a.talk("%s %s %s, the newest run that has not ended", r.ID, r.Experiment, view.State(r))
+	if !a.InTTY {
+		return r, nil
+	}
+	if yes, err := a.Confirm("Cancel it?"); err != nil || !yes {
+		return nil, err
+	}
+	return r, nil
+}
+
+func (c *jobCancelCmd) Run(ctx context.Context, a *app) error {
+	r, err := c.choose(a)
+	if err != nil || r == nil {
+		return err
 	}
 	if r.Fleet != "" {
 		a.cli.Fleet = r.Fleet
@@ -135,7 +161,11 @@ func (c *jobCancelCmd) Run(ctx context.Context, a *app) error {
 	if a.cli.JSON {
 		return a.printJSON(r)
 	}
-	fmt.Fprintf(a.Out, "%s %s %s\n", r.ID, r.JobID(), view.State(r))
+	job := "-"
+	if id := r.JobID(); id != 0 {
+		job = id.String()
+	}
+	fmt.Fprintf(a.Out, "%s %s %s\n", r.ID, job, view.State(r))
 	if !r.State.Final() {
 		return fault.New(fault.Internal, "the cluster has taken the request, and the run has not ended yet").WithHint("tp job status %s", r.ID)
 	}

@@ -162,11 +162,12 @@ func (c *validateCmd) Run(ctx context.Context, a *app) error {
 	if err := packed(s.Roles, man); err != nil {
 		return err
 	}
-	for _, w := range append(how.Warnings, notes(sel)...) {
+	warnings := append(how.Warnings, notes(sel, man)...)
+	for _, w := range warnings {
 		a.warn(w)
 	}
 	if a.cli.JSON {
-		return a.printJSON(map[string]any{"experiment": s.Experiment, "valid": true, "warnings": how.Warnings, "spec": s})
+		return a.printJSON(map[string]any{"experiment": s.Experiment, "valid": true, "warnings": warnings, "spec": s})
 	}
 	fmt.Fprintf(a.Out, "%s is valid: %s %s, roles %s, %d files\n", ui.Clean(s.Experiment), s.Recipe.Name, ui.Clean(s.Recipe.Version), roleNames(s.Roles), len(man.Files))
 	return nil

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tuneplane/tp/gates"
 	"github.com/tuneplane/tp/internal/fault"
 	"github.com/tuneplane/tp/internal/ledger"
 	"github.com/tuneplane/tp/internal/track"
@@ -26,12 +27,18 @@ type jobLogsCmd struct {
 const logPoll = 500 * time.Millisecond
 
 func (c *jobLogsCmd) Run(ctx context.Context, a *app) error {
+	if err := a.textOnly("tp job logs"); err != nil {
+		return err
+	}
 	if c.N < 0 {
 		return fault.New(fault.Usage, "-n %d: expected how many lines, 0 for all", c.N).WithHint("tp job logs -n 0")
 	}
 	r, err := a.current(ctx, c.ID)
 	if err != nil {
 		return err
+	}
+	if c.ID == "" {
+		a.talk("%s %s, the newest run", r.ID, r.Experiment)
 	}
 	f := track.Follower{Dir: filepath.Join(r.Dir, "logs"), Only: c.only()}
 	width := 0
@@ -45,7 +52,7 @@ func (c *jobLogsCmd) Run(ctx context.Context, a *app) error {
 	if !c.Follow || r.State.Final() {
 		return f.Poll(true, print)
 	}
-	asked := a.now()
+	asked, said := a.now(), ""
 	err = f.Follow(ctx, logPoll, func() bool {
 		if ended(r) || a.now().Sub(asked) >= a.conf.Poll {
 			asked = a.now()
@@ -53,8 +60,15 @@ func (c *jobLogsCmd) Run(ctx context.Context, a *app) error {
 				r = now
 			}
 		}
+		if r.State == ledger.Queued && said != r.Reason {
+			said = r.Reason
+			a.talk("%s %s: %s", r.ID, view.State(r), gates.Why(r.Reason, "").Sentence)
+		}
 		return r.State.Final()
 	}, print)
+	if ctx.Err() != nil {
+		return fault.New(fault.Interrupted, "%s goes on without a reader", r.ID).WithHint("tp job logs %s", r.ID)
+	}
 	if err != nil {
 		return err
 	}

@@ -77,6 +77,10 @@ func Main(args []string, streams *ui.Streams) fault.Code {
 			return a.report(fault.New(fault.Usage, "argument %q is no valid UTF-8", arg))
 		}
 	}
+	if err := noneEmpty(args); err != nil {
+		c.JSON = wantsJSON(args)
+		return a.report(err)
+	}
 	kctx, err := parse(parser, args)
 	if exited >= 0 {
 		return exited
@@ -93,10 +97,10 @@ func Main(args []string, streams *ui.Streams) fault.Code {
 		err = cerr
 	}
 	if err != nil && ctx.Err() != nil {
-		stopped := fault.New(fault.Interrupted, "interrupted: %w", err)
+		stopped := fault.New(fault.Interrupted, "interrupted")
 		var f *fault.Error
-		if errors.As(err, &f) {
-			stopped.Hint = f.Hint // a submission in doubt still needs to be settled
+		if errors.As(err, &f) { // a submission in doubt still needs to be settled
+			stopped.Msg, stopped.Hint = "interrupted: "+f.Msg, f.Hint
 		}
 		err = stopped
 	}
@@ -118,6 +122,25 @@ func newParser(c *cli, streams *ui.Streams, exit func(int)) *kong.Kong {
 		panic(err) // the struct above is wrong
 	}
 	return parser
+}
+
+// noneEmpty refuses empty arguments. They come from scripts whose variable is
+// not set, and taken for left out they mean something else: the newest run is
+// cancelled, a job is queued under no key.
+func noneEmpty(args []string) error {
+	for i, arg := range args {
+		flag, isFlag := strings.CutSuffix(arg, "=")
+		isFlag = isFlag && strings.HasPrefix(arg, "--") && !strings.Contains(flag, "=")
+		switch {
+		case isFlag:
+			return fault.New(fault.Usage, "%s has an empty value", flag)
+		case arg == "" && i > 0 && strings.HasPrefix(args[i-1], "-"):
+			return fault.New(fault.Usage, "the argument after %s is empty", args[i-1])
+		case arg == "":
+			return fault.New(fault.Usage, "argument %d is empty", i+1)
+		}
+	}
+	return nil
 }
 
 type exitNow struct{}
@@ -188,6 +211,14 @@ func (a *app) report(err error) fault.Code {
 		fmt.Fprintf(a.Err, "tp: try: %s\n", ui.CleanLines(hint))
 	}
 	return code
+}
+
+// textOnly refuses --json where the result is a text for another program.
+func (a *app) textOnly(command string) error {
+	if !a.cli.JSON {
+		return nil
+	}
+	return fault.New(fault.Usage, "%s prints text as it is and has no JSON form", command).WithHint("%s without --json", command)
 }
 
 // printJSON writes the command's one document. An empty list is [], not null.

@@ -61,6 +61,9 @@ type renderCmd struct{ jobFlags }
 // bundle is in the store and the run directory exists, so that the script does
 // all by itself.
 func (c *renderCmd) Run(ctx context.Context, a *app) error {
+	if err := a.textOnly("tp render"); err != nil {
+		return err
+	}
 	r, err := a.preview(ctx, c.jobFlags)
 	if err != nil {
 		return err

@@ -44,6 +44,7 @@ type start struct {
 	runID string
 	env   []spec.EnvVar // nil: this process's
 	lab   string        // root; empty: where we are
+	shown bool          // --plan
 }
 
 // walk resolves a plan. Nothing is written but caches; everything that a flag
@@ -64,7 +65,8 @@ func (a *app) walk(ctx context.Context, f jobFlags, s start) (*road, error) {
 	if err := packed(r.spec.Roles, r.manifest); err != nil {
 		return nil, err
 	}
-	if len(facts.git.Changed) > 0 && !f.AllowDirty {
+	// A plan that was shown is compared whole; what changed is said in its words.
+	if len(facts.git.Changed) > 0 && !f.AllowDirty && !s.shown {
 		return nil, dirty(facts.git)
 	}
 	in, err := a.input(ctx, r, how, facts, s.runID)
@@ -164,8 +166,17 @@ func (a *app) gather(ctx context.Context, r *road) (facts, error) {
 		fleet, _ := a.conf.Fleet(a.cli.Fleet)
 		return f, reach(asked, fleet)
 	}
+	if failed != nil {
+		return f, failed
+	}
+	if err := lab.Nested(ctx, r.lab.Root, f.selection.Nested, &f.git); err != nil {
+		return f, err
+	}
+	if f.selection.Git { // what is untracked and left out does not travel
+		f.git.Untracked = f.selection.Untracked[:min(len(f.selection.Untracked), lab.MaxListed)]
+	}
 	a.provenance(&f.git)
-	return f, failed
+	return f, nil
 }
 
 // input puts everything together that a plan is resolved from.
@@ -187,7 +198,7 @@ func (a *app) input(ctx context.Context, r *road, how *recipes.Composition, f fa
 		NewBytes: f.upload.NewBytes, StageIn: bundle.FetchScript(r.manifest.Digest, access),
 		RunID: runID, RunDir: ledger.Dir(a.conf.RunRoot, me, r.spec.Experiment, ledger.ID(runID)),
 		User: me, Env: r.env, Interface: a.conf.Interface, Git: f.git,
-		Settings: settings(how.Settings), Warnings: slices.Concat(a.conf.Notes, how.Warnings, notes(f.selection)),
+		Settings: settings(how.Settings), Warnings: slices.Concat(a.conf.Notes, how.Warnings, notes(f.selection, r.manifest)),
 		Now: a.now(), TTL: a.conf.PlanTTL,
 	}
 	if r.cluster != nil {

@@ -123,7 +123,7 @@ func (c *submitCmd) recall(issued plan.Issued, s *start) error {
 	if err := json.Unmarshal(issued.Env, &env); err != nil {
 		return fmt.Errorf("plan %s: %w", issued.Plan.Short(), err)
 	}
-	s.runID, s.env, s.lab = issued.Plan.Fixed.RunID, env, issued.Lab
+	s.runID, s.env, s.lab, s.shown = issued.Plan.Fixed.RunID, env, issued.Lab, true
 	return nil
 }
 

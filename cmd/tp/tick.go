@@ -3,7 +3,10 @@ package main
 import (
 	"context"
 	"fmt"
+	"path/filepath"
+	"time"
 
+	"github.com/tuneplane/tp/internal/durable"
 	"github.com/tuneplane/tp/internal/ledger"
 )
 
@@ -30,6 +33,7 @@ func (c *tickCmd) Run(ctx context.Context, a *app) error {
 	if err := a.renew(ctx, runs); err != nil {
 		return err
 	}
+	a.sweep()
 	open := 0
 	for _, r := range runs {
 		if !r.State.Final() {
@@ -42,6 +46,21 @@ func (c *tickCmd) Run(ctx context.Context, a *app) error {
 	fmt.Fprintf(a.Out, "%d runs, %d open; %d settled, %d adopted\n", len(runs), open, settled, adopted)
 	return nil
 }
+
+// sweep removes the unfinished files and run directories of processes that were
+// killed. Nothing else ever looks at them.
+func (a *app) sweep() {
+	mine := filepath.Join(a.conf.RunRoot, ledger.Slug(a.me))
+	for _, pattern := range []string{mine, mine + "/*", mine + "/.once", a.conf.StateDir, a.conf.StateDir + "/*"} {
+		dirs, _ := filepath.Glob(pattern)
+		for _, dir := range dirs {
+			_ = durable.Sweep(dir, sweepAge) // no directory, or gone meanwhile
+		}
+	}
+}
+
+// sweepAge is far above any write, also that of a bundle's list of files.
+const sweepAge = 24 * time.Hour
 
 type reindexCmd struct{}
 

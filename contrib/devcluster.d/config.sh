@@ -82,8 +82,8 @@ slurm_conf() {
 		MaxJobCount=20000
 		MinJobAge=300
 		KillWait=5
-		SlurmdTimeout=$SLURMD_TIMEOUT
 	E
+	[ "$SLURMD_TIMEOUT" = 300 ] || echo "SlurmdTimeout=$SLURMD_TIMEOUT"
 	accounting_lines
 	echo 'NodeName=DEFAULT Sockets=2 CoresPerSocket=32 ThreadsPerCore=1 RealMemory=1000000 State=UNKNOWN'
 	local i node what

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -99,6 +100,27 @@ func (w *world) tpKilled(when func(ctx context.Context), args ...string) result 
 	return r
 }
 
+// ticking runs tp tick again and again, as cron does, until stop is called; stop
+// says how often.
+func (w *world) ticking() (stop func() int) {
+	quit, ticks := make(chan struct{}), make(chan int)
+	go func() {
+		for n := 0; ; n++ {
+			select {
+			case <-quit:
+				ticks <- n
+				return
+			default:
+			}
+			if r := w.tpWith([]string{impatient}, "tick"); r.code != 0 {
+				w.Errorf("tp tick: exit code %d\n%s", r.code, r.err)
+			}
+			time.Sleep(time.Second)
+		}
+	}()
+	return sync.OnceValue(func() int { close(quit); return <-ticks })
+}
+
 // TestExactlyOnceUnderFaults loses answers of a real slurmrestd and kills tp at
 // random moments, and counts what ran.
 func TestExactlyOnceUnderFaults(t *testing.T) {
@@ -127,6 +149,8 @@ func TestExactlyOnceUnderFaults(t *testing.T) {
 			}
 			names[s.RunID] = name
 		}
+		stop := w.ticking()
+		defer stop()
 		for i := range n {
 			digest, name := w.planned(countedArgs...)
 			p.onSubmit(once([]func([]byte, net.Conn){p.drop, p.truncate, p.drop, p.lose}[i%4], p.pass))
@@ -158,6 +182,7 @@ func TestExactlyOnceUnderFaults(t *testing.T) {
 			note("kill -9", r.code)
 			finish(digest, name)
 		}
+		ticks := stop()
 		w.waitFor(busy, "all jobs to end", func() bool { return len(w.jobs("PD,R,CG,CF")) == 0 })
 		ran := w.ran()
 		if len(ran) != 2*n {
@@ -173,7 +198,7 @@ func TestExactlyOnceUnderFaults(t *testing.T) {
 		if len(list) != 2*n {
 			w.Errorf("tp job ls knows %d runs, wanted %d", len(list), 2*n)
 		}
-		w.Logf("%d runs, %d jobs that ran, %d submissions; first exit codes %v", len(list), len(ran), p.submissions(), codes)
+		w.Logf("%d runs, %d jobs that ran, %d submissions, %d ticks beside them; first exit codes %v", len(list), len(ran), p.submissions(), ticks, codes)
 	})
 }
 
@@ -185,7 +210,7 @@ func TestLateWithinTheTimeout(t *testing.T) {
 		p := w.proxyTo("tcp", w.jwtAddress())
 		digest, name := w.planned(countedArgs...)
 		delivered := make(chan struct{})
-		p.onSubmit(once(p.later(30*time.Second, delivered), p.pass))
+		p.onSubmit(once(p.later(func() { time.Sleep(30 * time.Second) }, delivered), p.pass))
 		r := w.tp("submit", "--plan", digest)
 		if r.code != 6 || !strings.Contains(r.err, "whether the job was queued is not known yet") || !strings.Contains(r.err, "tp: try: tp tick") {
 			w.Errorf("exit code %d, wanted 6\n%s", r.code, r.err)
@@ -209,16 +234,19 @@ func TestLateWithinTheTimeout(t *testing.T) {
 // the second job is cancelled by tp tick before it trains.
 func TestLateAfterTheTimeout(t *testing.T) {
 	each(t, func(w *world) {
-		w.counted("sleep 20")
+		w.counted("sleep 30")
 		p := w.proxyTo("tcp", w.jwtAddress())
 		// One job of this QOS may run at a time: the second one waits.
 		digest, name := w.planned(append(countedArgs[:len(countedArgs):len(countedArgs)], "--qos", "onejob")...)
-		delivered := make(chan struct{})
-		p.onSubmit(once(p.later(15*time.Second, delivered), p.pass))
+		again, delivered := make(chan struct{}), make(chan struct{})
+		release := sync.OnceFunc(func() { close(again) })
+		w.Cleanup(release)
+		p.onSubmit(once(p.later(func() { <-again }, delivered), p.pass))
 		if r := w.tpWith([]string{impatient}, "submit", "--plan", digest); r.code != 6 {
 			w.Errorf("exit code %d, wanted 6\n%s", r.code, r.err)
 		}
 		s, _ := w.repeat(digest)
+		release()
 		<-delivered
 		if n := w.named(name); n != 2 {
 			w.Fatalf("%d jobs after the late request, the test wants 2", n)
@@ -235,6 +263,34 @@ func TestLateAfterTheTimeout(t *testing.T) {
 		}
 		if final := w.status(s.RunDir); len(w.ran()[s.RunID]) == 1 && final.job() != w.ran()[s.RunID][0] {
 			w.Errorf("the run is said to be job %s, %v did it", final.job(), w.ran())
+		}
+	})
+}
+
+// TestCancelledInDoubtIsNotSubmitted cancels a run whose request was lost: what
+// settles the doubt must not queue it after all.
+func TestCancelledInDoubtIsNotSubmitted(t *testing.T) {
+	each(t, func(w *world) {
+		w.counted("")
+		p := w.proxyTo("tcp", w.jwtAddress())
+		digest, name := w.planned(countedArgs...)
+		p.onSubmit(once(p.lose, p.pass))
+		if r := w.tpWith([]string{impatient}, "submit", "--plan", digest); r.code != 6 {
+			w.Fatalf("exit code %d, wanted 6\n%s", r.code, r.err)
+		}
+		id := name[strings.LastIndex(name, ".")+1:]
+		if r := w.tpWith([]string{impatient}, "job", "cancel", id); r.code != 6 || !strings.Contains(r.err, "is not submitted again") {
+			w.Errorf("tp job cancel: exit code %d, wanted 6\n%s", r.code, r.err)
+		}
+		w.waitFor(time.Minute, "the run to be cancelled", func() bool {
+			w.tpWith([]string{impatient}, "tick")
+			return w.status(w.dir+"/runs/alice/counted/"+id).State == "CANCELLED"
+		})
+		if r := w.tpWith([]string{impatient}, "submit", "--plan", digest); r.code != 5 {
+			w.Errorf("a cancelled plan: exit code %d, wanted 5\n%s", r.code, r.err)
+		}
+		if n := w.named(name); n != 0 || len(w.ran()) != 0 {
+			w.Errorf("%d jobs, done by %v", n, w.ran())
 		}
 	})
 }

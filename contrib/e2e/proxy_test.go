@@ -11,7 +11,6 @@ import (
 	"regexp"
 	"strings"
 	"sync"
-	"time"
 )
 
 // proxy stands between tp and a real slurmrestd. It passes everything on but
@@ -158,11 +157,11 @@ func (p *proxy) truncate(request []byte, tp net.Conn) {
 // lose cuts the connection and delivers nothing.
 func (p *proxy) lose([]byte, net.Conn) {}
 
-// later cuts the connection and delivers the request after a while.
-func (p *proxy) later(after time.Duration, delivered chan<- struct{}) func([]byte, net.Conn) {
+// later cuts the connection and delivers the request when it is time.
+func (p *proxy) later(wait func(), delivered chan<- struct{}) func([]byte, net.Conn) {
 	return func(request []byte, _ net.Conn) {
 		p.late.Go(func() {
-			time.Sleep(after)
+			wait()
 			p.forward(request)
 			close(delivered)
 		})

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/tuneplane/tp/internal/fault"
@@ -48,6 +49,39 @@ func Git(ctx context.Context, root string, dirs []string) (spec.Provenance, erro
 		p.PatchHash, err = g.patchHash(ctx, dirs)
 	}
 	return p, err
+}
+
+// Nested adds to p what differs in repositories inside root, such as submodules:
+// git status says nothing of their files, and they travel all the same. Each is
+// read by itself, for its configuration is as hostile as that of the outer one.
+// What git does not track as a whole has no commit to differ from.
+func Nested(ctx context.Context, root string, repos []string, p *spec.Provenance) error {
+	untracked := map[string]bool{}
+	for _, name := range p.Untracked {
+		untracked[name] = true
+	}
+	for _, repo := range slices.Sorted(slices.Values(repos)) { // the outer one comes first
+		if untracked[repo+"/"] {
+			continue
+		}
+		inside, err := Git(ctx, filepath.Join(root, repo), []string{"."})
+		if err != nil {
+			return err
+		}
+		for _, name := range inside.Untracked {
+			untracked[repo+"/"+name] = true
+		}
+		if !inside.Dirty {
+			continue
+		}
+		p.Dirty = true
+		for _, name := range inside.Changed[:min(len(inside.Changed), MaxListed-len(p.Changed))] {
+			p.Changed = append(p.Changed, repo+"/"+name)
+		}
+		sum := sha256.Sum256([]byte(p.PatchHash + "\x00" + repo + "\x00" + inside.PatchHash))
+		p.PatchHash = hex.EncodeToString(sum[:])
+	}
+	return nil
 }
 
 func inGit(dir string) bool {

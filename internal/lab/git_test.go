@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/tuneplane/tp/internal/spec"
 )
 
 func git(t *testing.T, dir string, args ...string) {
@@ -52,6 +54,39 @@ func TestGitState(t *testing.T) {
 	}
 	write(t, filepath.Join(root, "common/c d.py"), "3\n")
 	if again, _ := Git(ctx, root, packed); again.PatchHash == dirty.PatchHash {
+		t.Error("another change has the same hash")
+	}
+}
+
+func TestChangesInSubmodulesAreSeen(t *testing.T) {
+	ctx := context.Background()
+	sub := repoWith(t, map[string]string{"f": "1\n"})
+	root := repoWith(t, map[string]string{"tp.toml": "", "experiments/a/train.py": "1\n"})
+	git(t, root, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", sub, "experiments/a/sub")
+	git(t, root, "commit", "-qm", "sub")
+	git(t, root, "init", "-q", "experiments/a/own")
+	write(t, filepath.Join(root, "experiments/a/own/x"), "1\n")
+	nested := []string{"experiments/a/own", "experiments/a/sub"}
+	state := func() spec.Provenance {
+		p, err := Git(ctx, root, packed[:1])
+		if err == nil {
+			err = Nested(ctx, root, nested, &p)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	if p := state(); p.Dirty || p.PatchHash != "" {
+		t.Errorf("clean: %+v", p)
+	}
+	write(t, filepath.Join(root, "experiments/a/sub/f"), "2\n")
+	one := state()
+	if !one.Dirty || !slices.Equal(one.Changed, []string{"experiments/a/sub/f"}) || len(one.PatchHash) != 64 {
+		t.Errorf("changed: %+v", one)
+	}
+	write(t, filepath.Join(root, "experiments/a/sub/f"), "3\n")
+	if two := state(); two.PatchHash == one.PatchHash {
 		t.Error("another change has the same hash")
 	}
 }

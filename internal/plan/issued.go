@@ -3,7 +3,6 @@ package plan
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -68,8 +67,12 @@ func (b Book) Load(prefix string) (Issued, error) {
 		return Issued{}, err
 	}
 	var i Issued
-	if err := json.Unmarshal(data, &i); err != nil || i.Plan == nil {
-		return Issued{}, fmt.Errorf("plan %s: %w", names[0], err)
+	err = json.Unmarshal(data, &i)
+	if err == nil && (i.Plan == nil || i.Plan.Digest+".json" != filepath.Base(names[0])) {
+		err = errors.New("it is another plan than its name says")
+	}
+	if err != nil {
+		return Issued{}, fault.New(fault.Changed, "%s cannot be read: %w", names[0], err).WithHint("tp plan")
 	}
 	return i, nil
 }

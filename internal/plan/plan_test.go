@@ -3,6 +3,8 @@ package plan
 import (
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -141,6 +143,19 @@ func TestNoTimeLimitIsSaid(t *testing.T) {
 	in.Snapshot.Partitions[0].DefaultTime, in.Snapshot.Partitions[0].MaxTime = 0, slurm.Unlimited
 	if _, err := Resolve(in); err == nil {
 		t.Error("no limit anywhere must be an error")
+	}
+}
+
+func TestAKeptPlanThatIsDamagedIsRefused(t *testing.T) {
+	b := Book{Dir: t.TempDir()}
+	digest := strings.Repeat("a", 64)
+	for _, text := range []string{"", "{", "{}", `{"plan":{}}`, `{"plan":{"digest":"` + strings.Repeat("b", 64) + `"}}`} {
+		if err := os.WriteFile(filepath.Join(b.Dir, digest+".json"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := b.Load(digest[:12]); fault.CodeOf(err) != fault.Changed {
+			t.Errorf("%q: %v", text, err)
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/tuneplane/tp/internal/durable"
 	"github.com/tuneplane/tp/internal/fault"
 	"github.com/tuneplane/tp/internal/ledger"
 )
@@ -21,7 +22,7 @@ func (q *Queue) Cancel(ctx context.Context, r *ledger.Run) error {
 			return q.cancelUnsent(ctx, r)
 		}
 		if found, err := q.look(ctx, r, attempt); err != nil || !found {
-			return errors.Join(err, fault.New(fault.Unreachable, "run %s has no known job to cancel", r.ID).WithHint("tp tick"))
+			return errors.Join(q.callOff(r, attempt), err)
 		}
 		id = r.JobID()
 	}
@@ -47,6 +48,28 @@ func (q *Queue) Cancel(ctx context.Context, r *ledger.Run) error {
 		return fault.New(fault.Refused, "cancel %s: %w", r.ID, err)
 	}
 	return nil
+}
+
+// callOff writes down that an attempt in doubt is not wanted any more: nobody
+// submits it again, and whoever finds its job cancels it.
+func (q *Queue) callOff(r *ledger.Run, a ledger.Attempt) error {
+	if err := q.Ledger.Append(r, ledger.Event{Type: ledger.Cancel, Attempt: a.N}); err != nil {
+		return err
+	}
+	return fault.New(fault.Unreachable, "run %s has no known job yet; it is not submitted again, and its job is cancelled if it appears", r.ID).WithHint("tp tick")
+}
+
+// calledOff ends an attempt that was in doubt when somebody cancelled it, now
+// that the cluster has said whether it has a job.
+func (q *Queue) calledOff(ctx context.Context, lease *durable.Lease, r *ledger.Run, a ledger.Attempt) error {
+	if id := r.JobID(); id != 0 {
+		if err := q.Client.Cancel(ctx, id); err != nil {
+			return fault.New(fault.Refused, "cancel %s: %w", r.ID, err).WithHint("tp job cancel %s", r.ID)
+		}
+	} else if err := q.Ledger.AppendUnder(lease, r, ledger.Event{Type: ledger.Changed, Attempt: a.N, State: ledger.Cancelled, Reason: "cancelled before it was queued"}); err != nil {
+		return err
+	}
+	return fault.New(fault.Refused, "run %s was cancelled while it was being submitted", r.ID).WithHint("tp job status %s", r.ID)
 }
 
 // cancelUnsent keeps a run that was never queued from being queued, under the

@@ -53,11 +53,15 @@ func (q *Queue) Submit(ctx context.Context, s Staged) (*ledger.Run, error) {
 	if r.JobID() != 0 {
 		return r, nil
 	}
-	if last, ok := r.Last(); r.State.Final() && !(ok && last.Outcome == ledger.WasDenied) {
+	if last, ok := r.Last(); r.State.Final() && !(ok && last.Outcome == ledger.WasDenied && r.State != ledger.Cancelled) {
 		return r, fault.New(fault.Refused, "run %s is %s already", r.ID, r.State).WithHint("tp job status %s", r.ID)
 	}
 	if attempt, open := r.Unsettled(); open {
-		if found, err := q.settle(ctx, lease, r, attempt); err != nil || found {
+		found, err := q.settle(ctx, lease, r, attempt)
+		if err == nil && !r.CancelAsked.IsZero() && !r.CancelAsked.Before(attempt.Intended) {
+			return r, q.calledOff(ctx, lease, r, attempt)
+		}
+		if err != nil || found {
 			return r, err
 		}
 	}

@@ -576,6 +576,48 @@ func TestCancelInDoubt(t *testing.T) {
 	}
 }
 
+// A run that was cancelled in doubt is not submitted again by whoever settles
+// it, and a job that was queued, or arrives later, is cancelled.
+func TestCancelInDoubtIsKept(t *testing.T) {
+	for _, arrived := range []bool{false, true} {
+		w := newWorld(t)
+		w.fake.OnSubmit = func(int, *slurm.Request) (bool, error) { return arrived, cut }
+		w.fake.Hidden = true
+		q := w.queue()
+		r, _ := q.Submit(t.Context(), w.stage())
+		err := q.Cancel(t.Context(), r)
+		if fault.CodeOf(err) != fault.Unreachable || !strings.Contains(err.Error(), "is not submitted again") {
+			t.Errorf("error %v", err)
+		}
+		w.fake.Hidden = false
+		tick := w.queue()
+		tick.Now = func() time.Time { return time.Now().Add(time.Hour) }
+		for range 2 {
+			r, err = tick.Submit(t.Context(), w.resumed(r))
+			if arrived {
+				break // its end is the tracker's affair
+			}
+			if fault.CodeOf(err) != fault.Refused || r.State != ledger.Cancelled {
+				t.Errorf("state %s, %v", r.State, err)
+			}
+		}
+		w.submits(1)
+		if arrived {
+			if fault.CodeOf(err) != fault.Refused || !slices.Equal(w.fake.Cancels(), []slurm.JobID{100}) {
+				t.Errorf("cancelled %v: %v", w.fake.Cancels(), err)
+			}
+			continue
+		}
+		w.fake.Put(slurm.Job{ID: 90, Name: "hello." + string(r.ID), User: "ann", State: slurm.Running})
+		if err := os.WriteFile(filepath.Join(r.Dir, "claims", "1"), []byte("90\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if late, err := tick.Surplus(t.Context(), r); err != nil || !slices.Equal(late, []slurm.JobID{90}) {
+			t.Errorf("a job that came after all: %v, %v", late, err)
+		}
+	}
+}
+
 func TestAdopt(t *testing.T) {
 	w := newWorld(t)
 	q := w.queue()

@@ -21,14 +21,15 @@ func (q *Queue) Surplus(ctx context.Context, r *ledger.Run) ([]slurm.JobID, erro
 		return nil, nil
 	}
 	keep := attempt.JobID
-	if claimed := pick(r, attempt, nil); claimed != 0 && claimed != keep {
+	calledOff := keep == 0 && r.State == ledger.Cancelled // any job of it is one too many
+	if claimed := pick(r, attempt, nil); claimed != 0 && claimed != keep && !calledOff {
 		keep = claimed
 		e := ledger.Event{Type: ledger.Submitted, Attempt: attempt.N, JobID: keep, JobName: attempt.JobName, Message: "it holds the claim"}
 		if err := q.Ledger.Append(r, e); err != nil {
 			return nil, err
 		}
 	}
-	if keep == 0 {
+	if keep == 0 && !calledOff {
 		return nil, nil
 	}
 	jobs, err := q.Client.JobsByName(ctx, q.User, attempt.JobName)

@@ -111,6 +111,9 @@ func (c *Config) Fleet(name string) (Fleet, error) {
 	if f, ok := c.Fleets[name]; ok {
 		return f, nil
 	}
+	if len(known) == 0 {
+		known = []string{Slurm, Local}
+	}
 	err := fault.New(fault.Usage, "no fleet %q; known: %s", name, strings.Join(known, ", "))
 	if near := fault.Nearest(name, known); near != "" {
 		return Fleet{}, err.WithHint("--fleet %s", near)

@@ -71,7 +71,7 @@ func (r *Registry) Find(name string) (Series, error) {
 		msg += fmt.Sprintf("; did you mean %s?", near)
 	}
 	if known := r.Names(); len(known) > 0 {
-		msg += " Known: " + strings.Join(known, ", ")
+		msg += "; known: " + strings.Join(known, ", ")
 	}
 	return Series{}, fault.Gate("admission", "%s", msg).WithHint("tp fleet show")
 }

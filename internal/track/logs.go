@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 	"unicode/utf8"
 )
@@ -71,7 +72,7 @@ func (f *Follower) Skip(n int, emit func(Line)) error {
 	var all []Line
 	if err := f.Poll(false, func(l Line) {
 		all = append(all, l)
-		if n > 0 && len(all) > 2*n {
+		if n > 0 && len(all)/2 > n {
 			all = append(all[:0], all[len(all)-n:]...)
 		}
 	}); err != nil {
@@ -87,7 +88,7 @@ func (f *Follower) Skip(n int, emit func(Line)) error {
 }
 
 func (t *tail) read(name, source string, final bool, emit func(Line)) error {
-	file, err := os.Open(name)
+	file, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe would wait for its writer
 	if err != nil {
 		return err
 	}
@@ -95,6 +96,9 @@ func (t *tail) read(name, source string, final bool, emit func(Line)) error {
 	info, err := file.Stat()
 	if err != nil {
 		return err
+	}
+	if !info.Mode().IsRegular() {
+		return nil
 	}
 	if t.info != nil && (!os.SameFile(t.info, info) || info.Size() < t.offset) {
 		t.offset, t.part = 0, nil

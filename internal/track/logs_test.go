@@ -3,10 +3,12 @@ package track
 import (
 	"context"
 	"errors"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -161,6 +163,29 @@ func TestSkip(t *testing.T) {
 	if err := all.Skip(0, all.emit); err != nil || len(all.got) != 2 {
 		t.Errorf("0 keeps all: %q, %v", all.got, err)
 	}
+}
+
+func TestSkipOfMoreLinesThanAnIntCanDouble(t *testing.T) {
+	l := newLogs(t)
+	l.append("train.node0.log", "one\ntwo\n")
+	if err := l.Skip(math.MaxInt, l.emit); err != nil || len(l.got) != 2 {
+		t.Errorf("read %q, %v", l.got, err)
+	}
+}
+
+func TestPipesAndDevicesAmongTheLogsAreNotRead(t *testing.T) {
+	l := newLogs(t)
+	l.append("train.node0.log", "one\n")
+	if err := syscall.Mkfifo(filepath.Join(l.Dir, "pipe.node0.log"), 0o600); err != nil {
+		t.Skip(err)
+	}
+	if err := os.Symlink("/dev/zero", filepath.Join(l.Dir, "zero.node0.log")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(l.Dir, "dir.node0.log"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	l.poll(true, "train/0: one")
 }
 
 func TestOnly(t *testing.T) {

@@ -85,7 +85,7 @@ func Code(p spec.Provenance) string {
 	if len(p.Untracked) > 0 {
 		s += fmt.Sprintf(" + %d untracked", len(p.Untracked))
 	}
-	if !p.Dirty {
+	if !p.Dirty && len(p.Untracked) == 0 {
 		s += ", clean"
 	}
 	return s
@@ -96,15 +96,11 @@ func Code(p spec.Provenance) string {
 func pools(w io.Writer, list []spec.Pool) {
 	rows := [][]string{{"pool", "roles", "series", "nodes × GPUs", "CPUs", "memory", "partition", "time", "account", "QOS"}}
 	for _, p := range list {
-		gpus := fmt.Sprintf("%d × %d", p.Nodes, p.GPUsPerNode)
-		if p.GPUsPerNode == 0 {
-			gpus = fmt.Sprintf("%d × no GPU", p.Nodes)
-		}
 		memory := "default"
 		if p.MemoryMiB > 0 {
 			memory = slurm.MiB(p.MemoryMiB).String()
 		}
-		rows = append(rows, []string{p.Name, strings.Join(p.Roles, ","), p.Series, gpus, fmt.Sprint(p.CPUsPerNode), memory, p.Partition,
+		rows = append(rows, []string{p.Name, strings.Join(p.Roles, ","), p.Series, nodesByGPUs(p), fmt.Sprint(p.CPUsPerNode), memory, p.Partition,
 			slurm.Minutes(p.TimeMinutes).String(), orDefault(p.Account), orDefault(p.QOS)})
 	}
 	// Most jobs have neither, and a line has 80 columns.
@@ -127,6 +123,13 @@ func addColumn(rows [][]string, list []spec.Pool, name string, of func(spec.Pool
 		rows[i+1] = append(rows[i+1], value)
 	}
 	return rows
+}
+
+func nodesByGPUs(p spec.Pool) string {
+	if p.GPUsPerNode == 0 {
+		return fmt.Sprintf("%d × no GPU", p.Nodes)
+	}
+	return fmt.Sprintf("%d × %d", p.Nodes, p.GPUsPerNode)
 }
 
 func orDefault(s string) string {

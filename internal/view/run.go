@@ -29,9 +29,17 @@ func Runs(w io.Writer, runs []*ledger.Run, now time.Time) {
 		if id := r.JobID(); id != 0 {
 			job = id.String()
 		}
-		rows = append(rows, []string{string(r.ID), ui.Clean(r.Experiment), State(r), job, fmt.Sprint(r.GPUs), Age(now.Sub(r.Created)), ui.Clean(why(r))})
+		rows = append(rows, []string{string(r.ID), named(r), State(r), job, fmt.Sprint(r.GPUs), Age(now.Sub(r.Created)), ui.Clean(why(r))})
 	}
 	ui.Table(w, "", rows)
+}
+
+// named is the experiment, and the name given with --name behind it.
+func named(r *ledger.Run) string {
+	if r.Name == "" || r.Name == r.Experiment {
+		return r.Experiment
+	}
+	return r.Experiment + " (" + r.Name + ")"
 }
 
 // Run writes everything about one run.
@@ -42,13 +50,13 @@ func Run(w io.Writer, r *ledger.Run, now time.Time) {
 		}
 	}
 	line("run", string(r.ID))
-	line("experiment", r.Experiment)
+	line("experiment", named(r))
 	line("state", State(r))
 	line("why", why(r))
 	line("recipe", r.Recipe)
 	line("fleet", strings.TrimSpace(r.Fleet+" "+r.Cluster))
 	for _, p := range r.Pools {
-		line("pool "+p.Name, fmt.Sprintf("%d × %d %s, partition %s, roles %s", p.Nodes, p.GPUsPerNode, p.Series, p.Partition, strings.Join(p.Roles, ",")))
+		line("pool "+p.Name, fmt.Sprintf("%s %s, partition %s, roles %s", nodesByGPUs(p), p.Series, p.Partition, strings.Join(p.Roles, ",")))
 	}
 	for _, a := range r.Attempts {
 		s := "job " + a.JobID.String()

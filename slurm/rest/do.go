@@ -73,7 +73,7 @@ func (c *Client) authorised(ctx context.Context, op, method, path string, body [
 		if c.tokens != nil {
 			var err error
 			if token, err = c.tokens.get(ctx, stale); err != nil {
-				return answer{}, &slurm.AuthError{Op: op, Text: err.Error()}
+				return answer{}, &slurm.AuthError{Op: op, Text: err.Error(), Missing: true}
 			}
 			if end := expiry(token); !end.IsZero() && !c.o.Clock().Before(end) {
 				return answer{}, &slurm.AuthError{Op: op, Text: "it expired at " + end.Format("15:04:05")}

@@ -154,26 +154,24 @@ tp_wait() { # returns with the run's exit code
     for role in "${!tp_pid[@]}"; do
       [[ -s $tp_tmp/$role.rc ]] || continue
       rc=$(<"$tp_tmp/$role.rc")
+      unset "tp_pid[$role]"
+      # Also after 0: srun says so when a node is lost, and so does a driver that
+      # saves its work when it is asked to stop.
+      tp_why
+      if [[ -n $tp_state ]]; then tp_ended; fi
       if [[ $rc -ne 0 ]]; then
-        unset "tp_pid[$role]"
         # srun answers with the highest code of its tasks, and that may be of one
         # it killed because another had failed: the first failure is the cause.
         if [[ -s $first ]]; then read -r _ _ rc role <"$first" || true; fi
-        tp_why
-        if [[ -n $tp_state ]]; then tp_ended; fi
         tp_end FAILED "$rc" "$role" "role $role failed with exit code $rc${tp_reason:+: $tp_reason}"
         tp_teardown
         return "$rc"
       elif [[ $role == "$TP_DRIVER" ]]; then
-        unset "tp_pid[$role]"
-        tp_why # a driver that saves its work when it is asked to stop may end with 0
-        if [[ -n $tp_state ]]; then tp_ended; fi
         tp_end SUCCEEDED 0 "$role" "role $role ended well"
         tp_teardown
         return 0
       fi
       tp_say "role $role ended well before the driver"
-      unset "tp_pid[$role]"
     done
   done
 }

@@ -60,14 +60,15 @@ func Render(p Program) (string, error) {
 
 // ofJob are the variables that slurmd gives to a batch script, as patterns of
 // bash (sbatch(1), output environment variables).
-const ofJob = "SLURM_JOB_* | SLURM_JOBID | SLURM_ARRAY_* | SLURM_RESTART_COUNT | SLURM_CLUSTER_NAME | SLURM_CONF | SLURM_SUBMIT_* | \\\n  " +
+const ofJob = "SLURM_JOB_* | SLURM_JOBID | SLURM_RESTART_COUNT | SLURM_CLUSTER_NAME | SLURM_CONF | SLURM_SUBMIT_* | \\\n  " +
 	"SLURM_NNODES | SLURM_NODELIST | SLURM_NTASKS | SLURM_NPROCS | SLURM_TASKS_PER_NODE | SLURM_CPUS_ON_NODE | SLURM_CPUS_PER_TASK | \\\n  " +
 	"SLURM_MEM_PER_NODE | SLURM_GPUS_ON_NODE | SLURM_NODEID | SLURM_PROCID | SLURM_LOCALID | SLURM_GTIDS | SLURM_TASK_PID | SLURM_TOPOLOGY_*"
 
 // forget drops what sbatch --export=NIL lets through: every SLURM_ variable of
 // the submitting shell. srun takes them as options (SLURM_CPU_BIND), or cannot
 // start a step at all (SLURM_JWT); and a shell inside another allocation has
-// all of that one's.
+// all of that one's: what slurmd sets for some jobs only is dropped where this
+// job is none of them.
 func (p *Program) forget(b *strings.Builder) {
 	b.WriteString("# --export=NIL still brings every SLURM_ variable, which srun would take as an option.\n")
 	b.WriteString("for tp_var in \"${!SLURM_@}\"; do\n  case $tp_var in\n")
@@ -75,6 +76,20 @@ func (p *Program) forget(b *strings.Builder) {
 		b.WriteString("  SLURM_HET_SIZE | *_HET_GROUP_*) ;;\n")
 	} else {
 		b.WriteString("  *_HET_GROUP_*) unset \"$tp_var\" ;;\n")
+	}
+	c := p.Request.Components[0]
+	var others []string
+	if len(c.GRES) == 0 {
+		others = append(others, "SLURM_JOB_GPUS", "SLURM_GPUS_ON_NODE")
+	}
+	if c.Reservation == "" {
+		others = append(others, "SLURM_JOB_RESERVATION")
+	}
+	if c.Licenses == "" {
+		others = append(others, "SLURM_JOB_LICENSES")
+	}
+	if len(others) > 0 {
+		fmt.Fprintf(b, "  %s) unset \"$tp_var\" ;;\n", strings.Join(others, " | "))
 	}
 	b.WriteString("  " + ofJob + ") ;;\n  *) unset \"$tp_var\" ;;\n  esac\ndone\n")
 }

@@ -31,7 +31,8 @@
 for tp_var in "${!SLURM_@}"; do
   case $tp_var in
   SLURM_HET_SIZE | *_HET_GROUP_*) ;;
-  SLURM_JOB_* | SLURM_JOBID | SLURM_ARRAY_* | SLURM_RESTART_COUNT | SLURM_CLUSTER_NAME | SLURM_CONF | SLURM_SUBMIT_* | \
+  SLURM_JOB_RESERVATION | SLURM_JOB_LICENSES) unset "$tp_var" ;;
+  SLURM_JOB_* | SLURM_JOBID | SLURM_RESTART_COUNT | SLURM_CLUSTER_NAME | SLURM_CONF | SLURM_SUBMIT_* | \
   SLURM_NNODES | SLURM_NODELIST | SLURM_NTASKS | SLURM_NPROCS | SLURM_TASKS_PER_NODE | SLURM_CPUS_ON_NODE | SLURM_CPUS_PER_TASK | \
   SLURM_MEM_PER_NODE | SLURM_GPUS_ON_NODE | SLURM_NODEID | SLURM_PROCID | SLURM_LOCALID | SLURM_GTIDS | SLURM_TASK_PID | SLURM_TOPOLOGY_*) ;;
   *) unset "$tp_var" ;;
@@ -208,26 +209,24 @@ tp_wait() { # returns with the run's exit code
     for role in "${!tp_pid[@]}"; do
       [[ -s $tp_tmp/$role.rc ]] || continue
       rc=$(<"$tp_tmp/$role.rc")
+      unset "tp_pid[$role]"
+      # Also after 0: srun says so when a node is lost, and so does a driver that
+      # saves its work when it is asked to stop.
+      tp_why
+      if [[ -n $tp_state ]]; then tp_ended; fi
       if [[ $rc -ne 0 ]]; then
-        unset "tp_pid[$role]"
         # srun answers with the highest code of its tasks, and that may be of one
         # it killed because another had failed: the first failure is the cause.
         if [[ -s $first ]]; then read -r _ _ rc role <"$first" || true; fi
-        tp_why
-        if [[ -n $tp_state ]]; then tp_ended; fi
         tp_end FAILED "$rc" "$role" "role $role failed with exit code $rc${tp_reason:+: $tp_reason}"
         tp_teardown
         return "$rc"
       elif [[ $role == "$TP_DRIVER" ]]; then
-        unset "tp_pid[$role]"
-        tp_why # a driver that saves its work when it is asked to stop may end with 0
-        if [[ -n $tp_state ]]; then tp_ended; fi
         tp_end SUCCEEDED 0 "$role" "role $role ended well"
         tp_teardown
         return 0
       fi
       tp_say "role $role ended well before the driver"
-      unset "tp_pid[$role]"
     done
   done
 }
