@@ -74,23 +74,23 @@ func TestBadArguments(t *testing.T) {
 func TestTreeIsTheSame(t *testing.T) {
 	a, b := t.TempDir(), t.TempDir()
 	for _, root := range []string{a, b} {
-		if err := smallTwo.write(context.Background(), root); err != nil {
+		if err := small.write(context.Background(), root); err != nil {
 			t.Fatal(err)
 		}
 	}
 	var sum int64
-	for i := range smallTwo.files {
-		x, err := os.ReadFile(filepath.Join(a, smallTwo.name(i)))
+	for i := range small.files {
+		x, err := os.ReadFile(filepath.Join(a, small.name(i)))
 		if err != nil {
 			t.Fatal(err)
 		}
-		y, err := os.ReadFile(filepath.Join(b, smallTwo.name(i)))
+		y, err := os.ReadFile(filepath.Join(b, small.name(i)))
 		if err != nil || !bytes.Equal(x, y) {
-			t.Fatalf("%s: %v", smallTwo.name(i), err)
+			t.Fatalf("%s: %v", small.name(i), err)
 		}
 		sum += int64(len(x))
 	}
-	if off := smallTwo.bytes - sum; off < 0 || off > int64(smallTwo.files) {
-		t.Errorf("%d bytes, want %d", sum, smallTwo.bytes)
+	if off := small.bytes - sum; off < 0 || off > int64(small.files) {
+		t.Errorf("%d bytes, want %d", sum, small.bytes)
 	}
 }

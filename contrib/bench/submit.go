@@ -20,7 +20,7 @@ func (b *bench) submit(ctx context.Context) error {
 	}
 	files := usual
 	if b.small {
-		files = smallOne
+		files = small
 	}
 	for _, l := range []struct {
 		title string

@@ -24,8 +24,7 @@ type tree struct {
 var (
 	usual    = tree{files: 2_000, bytes: 43 << 20, seed: 1}
 	monorepo = tree{files: 20_000, bytes: 942 << 20, large: 100, seed: 2}
-	smallOne = tree{files: 200, bytes: 4 << 20, large: 0, seed: 3}
-	smallTwo = tree{files: 300, bytes: 16 << 20, large: 2, seed: 4}
+	small    = tree{files: 300, bytes: 16 << 20, large: 2, seed: 3}
 )
 
 func (t tree) String() string { return fmt.Sprintf("%d files, %d MiB", t.files, t.bytes>>20) }
