@@ -68,19 +68,11 @@ func (c *renderCmd) Run(ctx context.Context, a *app) error {
 	if err != nil {
 		return err
 	}
-	approved, err := plan.Confirm(r.plan, a.now())
+	staged, err := a.stage(ctx, r)
 	if err != nil {
 		return err
 	}
-	l, err := a.ledger()
-	if err != nil {
-		return err
-	}
-	staged, err := run.Stage(ctx, approved, r.stage(a), l)
-	if err != nil {
-		return err
-	}
-	if err := run.Rendered(l, staged); err != nil {
+	if err := run.Rendered(a.record, staged); err != nil {
 		return err
 	}
 	a.talk("Run %s is staged in %s; sbatch of this script starts it.", r.plan.Fixed.RunID, r.plan.Fixed.RunDir)

@@ -4,10 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"path/filepath"
 	"slices"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -20,7 +18,6 @@ import (
 	"github.com/tuneplane/tp/internal/plan"
 	"github.com/tuneplane/tp/internal/site"
 	"github.com/tuneplane/tp/internal/spec"
-	"github.com/tuneplane/tp/internal/view"
 	"github.com/tuneplane/tp/recipes"
 	"github.com/tuneplane/tp/slurm"
 	"github.com/tuneplane/tp/slurm/local"
@@ -241,34 +238,6 @@ func reach(err error, fleet site.Fleet) error {
 		return refused
 	}
 	return fault.New(fault.Unreachable, "%w", err).WithHint("tp doctor")
-}
-
-// linkTTL is how long a node may fetch through signed links: the most that S3
-// allows. A run that waits longer gets new links from tp tick.
-const linkTTL = 7 * 24 * time.Hour
-
-// stage makes the bundle durable and returns the files for the run directory.
-func (r *road) stage(a *app) func(context.Context) (map[string][]byte, error) {
-	return func(ctx context.Context) (map[string][]byte, error) {
-		progress := a.Progress()
-		stored, err := bundle.Put(ctx, r.manifest, r.lab.Root, r.store, a.cacheDir(), func(done, total int64) {
-			progress.Set(fmt.Sprintf("packing %s of %s", view.Bytes(done), view.Bytes(total)))
-		})
-		progress.Done()
-		if err != nil {
-			return nil, err
-		}
-		fetch, err := bundle.NewFetch(ctx, r.manifest, r.store, stored, linkTTL)
-		if err != nil {
-			return nil, err
-		}
-		manifest, err := json.Marshal(r.manifest)
-		if err != nil {
-			return nil, err
-		}
-		fetch.Files["manifest.json"] = manifest
-		return fetch.Files, nil
-	}
 }
 
 // keep writes the plan down, so that it can be confirmed by its digest.

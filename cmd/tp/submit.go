@@ -51,15 +51,7 @@ func (c *submitCmd) Run(ctx context.Context, a *app) error {
 	if yes, err := c.agreed(ctx, a, r.plan); err != nil || !yes {
 		return err
 	}
-	approved, err := plan.Confirm(r.plan, a.now())
-	if err != nil {
-		return err
-	}
-	l, err := a.ledger()
-	if err != nil {
-		return err
-	}
-	staged, err := run.Stage(ctx, approved, r.stage(a), l)
+	staged, err := a.stage(ctx, r)
 	if err != nil {
 		return err
 	}
