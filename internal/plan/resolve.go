@@ -36,7 +36,6 @@ type Input struct {
 	RunDir    string // absolute, shared by all nodes
 	User      string
 	Env       []spec.EnvVar // the caller's allow-list: PATH, HOME, …
-	Prolog    []string      // of the site
 	PathFirst string        // directory in front of the job's PATH, whoever sets it; "" for none
 	Interface string        // of the site's network
 	Transport string
@@ -137,7 +136,7 @@ func program(in Input, req *slurm.Request, pools []spec.Pool) script.Program {
 			{Name: "TP_FRAMEWORK", Value: s.Framework.Kind},
 		},
 		ExpDir:    path.Join("experiments", s.Experiment),
-		Prolog:    append(append([]string{}, in.Prolog...), s.Job.Prolog...),
+		Prolog:    s.Job.Prolog,
 		StageIn:   in.StageIn,
 		Interface: in.Interface,
 	}
