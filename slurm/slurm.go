@@ -67,6 +67,10 @@ type Client interface {
 	// one. Ids that the cluster no longer knows are absent from the result;
 	// that is no error.
 	Jobs(ctx context.Context, ids ...JobID) ([]Job, error)
+	// States is Jobs with less: ids, name, user, partition, state, flags, reason
+	// and, as far as they are at hand, times and restarts. It is what a list of
+	// runs needs, and costs about one question for any number of jobs.
+	States(ctx context.Context, ids ...JobID) ([]Job, error)
 	// JobsByName reports this user's jobs with exactly this name, from the
 	// controller or from accounting. ErrCannotLookUp says that neither can be
 	// asked, which is not the same as "there is none".

@@ -135,7 +135,7 @@ func collapse(pools []spec.Pool) []slurm.Component {
 		c := slurm.Component{
 			Partition: p.Partition, Account: p.Account, QOS: p.QOS, Reservation: p.Reservation, Constraint: p.Constraint,
 			TasksPerNode: 1, CPUsPerTask: p.CPUsPerNode, Memory: slurm.MiB(p.MemoryMiB), GRES: gresOf(*p),
-			TimeLimit: slurm.Minutes(p.TimeMinutes), Exclusive: p.Exclusive,
+			TimeLimit: slurm.Minutes(p.TimeMinutes),
 		}
 		key := fmt.Sprintf("%+v", c)
 		at, known := index[key]

@@ -115,7 +115,6 @@ type Pool struct {
 	Reservation string   `json:"reservation,omitempty"`
 	Constraint  string   `json:"constraint,omitempty"`
 	TimeMinutes int      `json:"time_minutes"`
-	Exclusive   bool     `json:"exclusive,omitempty"`
 	Component   int      `json:"component"`   // het component it belongs to
 	NodeOffset  int      `json:"node_offset"` // first node within the component
 }

@@ -12,36 +12,38 @@ import (
 )
 
 // script writes an executable that stands in for a Slurm command.
-func script(t *testing.T, body string) string {
+// scontrol is a directory with a command of that name.
+func scontrol(t *testing.T, body string) Tools {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "tool")
-	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+body), 0o755); err != nil {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "scontrol"), []byte("#!/bin/sh\n"+body), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	return path
+	return Tools{Dir: dir}
 }
 
 func TestTokenHidesSlurmJWTFromTheChild(t *testing.T) {
 	t.Setenv("SLURM_JWT", "stale")
 	t.Setenv("SLURM_CONF", "/etc/x.conf")
-	tool := script(t, `[ -z "$SLURM_JWT" ] && [ "$SLURM_CONF" = /etc/x.conf ] && [ "$1" = token ] && echo SLURM_JWT=a.b.c`)
-	got, err := Tools{Scontrol: tool}.Token(t.Context())
+	tools := scontrol(t, `[ -z "$SLURM_JWT" ] && [ "$SLURM_CONF" = /etc/x.conf ] && [ "$1" = token ] && echo SLURM_JWT=a.b.c`)
+	got, err := tools.Token(t.Context())
 	if err != nil || got != "a.b.c" {
 		t.Errorf("Token = %q, %v", got, err)
 	}
 }
 
 func TestTokenSaysWhatScontrolSaid(t *testing.T) {
-	tool := script(t, `echo "scontrol: error: slurm_fetch_token: Invalid user id" >&2; exit 1`)
-	_, err := Tools{Scontrol: tool}.Token(t.Context())
+	tools := scontrol(t, `echo "scontrol: error: slurm_fetch_token: Invalid user id" >&2; exit 1`)
+	_, err := tools.Token(t.Context())
 	if err == nil || !strings.Contains(err.Error(), "Invalid user id") {
 		t.Errorf("error %v does not carry stderr", err)
 	}
 }
 
 func TestHangingCommandIsCut(t *testing.T) {
-	tool := script(t, "sleep 60")
-	_, err := Tools{Scontrol: tool, Timeout: 50 * time.Millisecond}.Token(context.Background())
+	tools := scontrol(t, "sleep 60")
+	tools.Timeout = 50 * time.Millisecond
+	_, err := tools.Token(context.Background())
 	if err == nil || !strings.Contains(err.Error(), "deadline") {
 		t.Errorf("error %v", err)
 	}

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"strconv"
@@ -20,7 +19,7 @@ var mineFormat = strings.Join([]string{"%A", "%i", "%T", "%r", "%u", "%P", "%j"}
 // as far as squeue tells: ids, state, reason, user, partition and name. Both
 // --me and the state filter are applied by the controller, not here.
 func (t Tools) Mine(ctx context.Context) ([]slurm.Job, error) {
-	out, err := t.run(ctx, cmp.Or(t.Squeue, "squeue"), "--me", "--noheader", "--all", "--local", "--states=all", "--format="+mineFormat)
+	out, err := t.run(ctx, t.Path("squeue"), "--me", "--noheader", "--all", "--local", "--states=all", "--format="+mineFormat)
 	if err != nil {
 		return nil, err
 	}

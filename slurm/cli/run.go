@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -19,11 +20,19 @@ import (
 
 // Tools are the commands to run. The zero value finds them in PATH.
 type Tools struct {
-	Scontrol string
-	Squeue   string
+	Dir     string // directory of the commands; "" for PATH
+	Cluster string // -M of every command; "" for the cluster of slurm.conf
 	// Timeout of one command; default 10 s: a healthy controller answers in
 	// milliseconds, and the commands themselves retry for minutes.
 	Timeout time.Duration
+}
+
+// Path is what runs for a command's name.
+func (t Tools) Path(name string) string {
+	if t.Dir == "" {
+		return name
+	}
+	return filepath.Join(t.Dir, name)
 }
 
 // maxOutput bounds what is kept of a command's output: 100,000 queue lines.

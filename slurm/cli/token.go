@@ -3,7 +3,6 @@ package cli
 import (
 	"bufio"
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"strings"
@@ -12,7 +11,7 @@ import (
 // Token runs "scontrol token", which mints a JWT for the caller. Its life is
 // Slurm's default (30 minutes) unless the site caps it.
 func (t Tools) Token(ctx context.Context) (string, error) {
-	out, err := t.run(ctx, cmp.Or(t.Scontrol, "scontrol"), "token")
+	out, err := t.run(ctx, t.Path("scontrol"), "token")
 	if err != nil {
 		return "", err
 	}
@@ -31,9 +30,9 @@ func (t Tools) TokenFrom(ctx context.Context, argv []string) (string, error) {
 	return ParseToken(out)
 }
 
-// Cluster is the ClusterName of the cluster that the commands talk to.
-func (t Tools) Cluster(ctx context.Context) (string, error) {
-	out, err := t.run(ctx, cmp.Or(t.Scontrol, "scontrol"), "show", "config")
+// ClusterName is that of the cluster that the commands talk to.
+func (t Tools) ClusterName(ctx context.Context) (string, error) {
+	out, err := t.run(ctx, t.Path("scontrol"), "show", "config")
 	if err != nil {
 		return "", err
 	}

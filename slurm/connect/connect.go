@@ -149,14 +149,14 @@ func try(ctx context.Context, f Fleet, o Options, address string) (*rest.Client,
 // mine asks squeue, if there is one and it talks to the same cluster: another
 // cluster's "none" would be taken for an answer.
 func mine(ctx context.Context, tools cli.Tools, client *rest.Client) ([]slurm.Job, error) {
-	if _, err := exec.LookPath(cmp.Or(tools.Squeue, "squeue")); err != nil {
+	if _, err := exec.LookPath(tools.Path("squeue")); err != nil {
 		return nil, slurm.ErrCannotLookUp
 	}
 	info, err := client.Info(ctx)
 	if err != nil {
 		return nil, err
 	}
-	here, err := tools.Cluster(ctx)
+	here, err := tools.ClusterName(ctx)
 	if err != nil {
 		return nil, err
 	}

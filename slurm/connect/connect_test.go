@@ -43,10 +43,22 @@ func write(t *testing.T, mode os.FileMode, text string) string {
 	return path
 }
 
+// tools is a directory of commands, a name and its shell text each.
+func tools(t *testing.T, nameAndText ...string) cli.Tools {
+	t.Helper()
+	dir := t.TempDir()
+	for i := 0; i < len(nameAndText); i += 2 {
+		if err := os.WriteFile(filepath.Join(dir, nameAndText[i]), []byte("#!/bin/sh\n"+nameAndText[i+1]+"\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return cli.Tools{Dir: dir}
+}
+
 func TestFirstThatAnswers(t *testing.T) {
 	good := server(t, "")
 	none := "unix://" + filepath.Join(t.TempDir(), "none.sock")
-	tokens := cli.Tools{Scontrol: write(t, 0o755, "#!/bin/sh\necho SLURM_JWT=a.b.c\n")}
+	tokens := tools(t, "scontrol", "echo SLURM_JWT=a.b.c")
 	client, choice, err := connect.Open(t.Context(), connect.Fleet{URLs: []string{none}, User: "alice"}, connect.Options{EnvURL: good, Tools: tokens})
 	if err != nil {
 		t.Fatal(err)
@@ -99,8 +111,8 @@ func TestTokenSources(t *testing.T) {
 		"failing command":  {f: connect.Fleet{TokenCommand: []string{"/bin/false"}}},
 		"environment":      {f: connect.Fleet{TokenEnv: true}, o: connect.Options{JWT: token}, ok: true},
 		"unset":            {f: connect.Fleet{TokenEnv: true}},
-		"scontrol":         {o: connect.Options{Tools: cli.Tools{Scontrol: write(t, 0o755, "#!/bin/sh\necho "+jwt)}}, ok: true},
-		"missing scontrol": {o: connect.Options{Tools: cli.Tools{Scontrol: "/nonexistent"}}},
+		"scontrol":         {o: connect.Options{Tools: tools(t, "scontrol", "echo "+jwt)}, ok: true},
+		"missing scontrol": {o: connect.Options{Tools: cli.Tools{Dir: "/nonexistent"}}},
 	} {
 		c.f.URLs = []string{url}
 		_, choice, err := connect.Open(context.Background(), c.f, c.o)
@@ -114,23 +126,14 @@ func TestTokenSources(t *testing.T) {
 // squeue of another cluster must not answer "none" for this one.
 func TestForeignSqueueIsNotBelieved(t *testing.T) {
 	url := server(t, "")
-	tools := cli.Tools{
-		Scontrol: write(t, 0o755, "#!/bin/sh\n[ $1 = token ] && echo a.b.c || echo 'ClusterName             = other'\n"),
-		Squeue:   write(t, 0o755, "#!/bin/sh\ntrue\n"),
-	}
-	client, _, err := connect.Open(t.Context(), connect.Fleet{URLs: []string{url}, User: "alice"}, connect.Options{Tools: tools})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := client.JobsByName(t.Context(), "alice", "n"); !errors.Is(err, slurm.ErrCannotLookUp) {
-		t.Errorf("%v", err)
-	}
-	tools.Scontrol = write(t, 0o755, "#!/bin/sh\n[ $1 = token ] && echo a.b.c || echo 'ClusterName             = lab'\n")
-	client, _, err = connect.Open(t.Context(), connect.Fleet{URLs: []string{url}, User: "alice"}, connect.Options{Tools: tools})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if jobs, err := client.JobsByName(t.Context(), "alice", "n"); err != nil || len(jobs) != 0 {
-		t.Errorf("%v, %v", jobs, err)
+	for cluster, want := range map[string]error{"other": slurm.ErrCannotLookUp, "lab": nil} {
+		commands := tools(t, "scontrol", "[ $1 = token ] && echo a.b.c || echo 'ClusterName             = "+cluster+"'", "squeue", "true")
+		client, _, err := connect.Open(t.Context(), connect.Fleet{URLs: []string{url}, User: "alice"}, connect.Options{Tools: commands})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if jobs, err := client.JobsByName(t.Context(), "alice", "n"); !errors.Is(err, want) || len(jobs) != 0 {
+			t.Errorf("squeue of %s: %v, %v", cluster, jobs, err)
+		}
 	}
 }

@@ -277,3 +277,8 @@ func (c *Client) Cancel(_ context.Context, id slurm.JobID) error {
 	}
 	return nil
 }
+
+// States is Jobs.
+func (c *Client) States(ctx context.Context, ids ...slurm.JobID) ([]slurm.Job, error) {
+	return c.Jobs(ctx, ids...)
+}

@@ -50,8 +50,8 @@ func open(t *testing.T, f []string, dialect string) *rest.Client {
 			return cli.ParseToken(out)
 		}
 	}
-	if tool := os.Getenv("TP_E2E_SQUEUE"); tool != "" {
-		o.Mine = cli.Tools{Squeue: tool}.Mine
+	if dir := os.Getenv("TP_E2E_TOOLS"); dir != "" {
+		o.Mine = cli.Tools{Dir: dir}.Mine
 	}
 	c, err := rest.New(o)
 	if err != nil {

@@ -87,7 +87,7 @@ var table = []row{
 	{"Memory", every, "memory_per_node", func(p part) any { return number(int(p.Memory)) }, "memory_per_node", func(p part) any { return set(int64(p.Memory)) }},
 	{"GRES", every, "gres", gres38, "tres_per_node", tresPerNode},
 	{"TimeLimit", every, "time_limit", limit38, "time_limit", limit},
-	{"Exclusive", every, "exclusive", exclusive38, "shared", exclusive},
+	{"Share", every, "exclusive", exclusive38, "shared", exclusive},
 }
 
 // encode makes the body of POST /job/submit. Warnings name what the dialect

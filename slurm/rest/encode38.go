@@ -41,7 +41,7 @@ func requeue38(p part) any   { return flag(p.r.Requeue) }
 func noRequeue38(p part) any { return flag(!p.r.Requeue) }
 
 func exclusive38(p part) any {
-	if !p.Exclusive {
+	if p.Share != slurm.Exclusive {
 		return nil
 	}
 	return "exclusive"

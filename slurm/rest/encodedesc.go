@@ -51,7 +51,7 @@ func tresPerNode(p part) any {
 }
 
 func exclusive(p part) any {
-	if !p.Exclusive {
+	if p.Share != slurm.Exclusive {
 		return nil
 	}
 	return []string{"none"} // JOB_SHARED_NONE

@@ -191,7 +191,7 @@ func request() *slurm.Request {
 		Components: []slurm.Component{
 			{Partition: "h200", Account: "research", QOS: "high", Reservation: "r", Constraint: "ib", Licenses: "matlab:1",
 				NodeList: []string{"h200-1"}, Exclude: []string{"h200-2", "h200-3"}, Nodes: 2, TasksPerNode: 1, CPUsPerTask: 16,
-				Memory: 4096, GRES: []slurm.GRES{{Name: "gpu", Type: "h200", Count: 8}, {Name: "shard", Count: 2}}, TimeLimit: 240, Exclusive: true},
+				Memory: 4096, GRES: []slurm.GRES{{Name: "gpu", Type: "h200", Count: 8}, {Name: "shard", Count: 2}}, TimeLimit: 240, Share: slurm.Exclusive},
 			{Partition: "h100", Nodes: 1, TasksPerNode: 8, TimeLimit: slurm.Unlimited, GRES: []slurm.GRES{{Name: "gpu", Count: 4}}},
 		},
 	}

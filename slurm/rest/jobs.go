@@ -92,3 +92,8 @@ func (c *Client) dbJobs(ctx context.Context, op, path string) ([]slurm.Job, erro
 	}
 	return out, nil
 }
+
+// States is Jobs.
+func (c *Client) States(ctx context.Context, ids ...slurm.JobID) ([]slurm.Job, error) {
+	return c.Jobs(ctx, ids...)
+}

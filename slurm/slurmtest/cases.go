@@ -169,7 +169,7 @@ func testEveryField(t *testing.T, s suite, c slurm.Client) {
 	comp := &r.Components[0]
 	comp.Constraint, comp.QOS = nodes[0].Features[0], "low"
 	comp.NodeList, comp.Exclude = []string{nodes[0].Name}, []string{nodes[1].Name}
-	comp.Licenses, comp.Exclusive = "matlab:1", true
+	comp.Licenses, comp.Share = "matlab:1", slurm.Exclusive
 	id := submit(t, c, r)
 	jobs := show(t, c, id)
 	r.Output = jobs[0].Output // some releases show it expanded

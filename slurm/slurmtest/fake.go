@@ -72,6 +72,11 @@ func (f *Fake) Submit(_ context.Context, r *slurm.Request) (slurm.Submitted, err
 	return slurm.Submitted{ID: id, Warnings: f.warnings}, nil
 }
 
+// States is Jobs.
+func (f *Fake) States(ctx context.Context, ids ...slurm.JobID) ([]slurm.Job, error) {
+	return f.Jobs(ctx, ids...)
+}
+
 // Jobs finds by id, all components of a heterogeneous one.
 func (f *Fake) Jobs(_ context.Context, ids ...slurm.JobID) ([]slurm.Job, error) {
 	f.mu.Lock()
