@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/tuneplane/tp/slurm"
+	"github.com/tuneplane/tp/slurm/wire"
 )
 
 // Options say where slurmrestd is and how to prove who asks. Only URL is
@@ -54,7 +55,7 @@ type Options struct {
 // Client is a cluster behind slurmrestd.
 type Client struct {
 	o      Options
-	wire   *wire
+	wire   *link
 	tokens *tokens // nil without a token
 
 	mu       sync.Mutex
@@ -80,7 +81,7 @@ func New(o Options) (*Client, error) {
 		o.Host, _ = os.Hostname()
 	}
 	o.TLS = tlsConfig(o.TLS)
-	w, err := newWire(o)
+	w, err := newLink(o)
 	if err != nil {
 		return nil, err
 	}
@@ -116,7 +117,7 @@ func (c *Client) Info(ctx context.Context) (slurm.Info, error) {
 	if k := c.o.Known; k.Cluster != "" && k.Release == info.Release && (info.Cluster == "" || k.Cluster == info.Cluster) {
 		info.Cluster, info.Account = k.Cluster, k.Account
 	} else {
-		var clusters clustersBody
+		var clusters wire.Clusters
 		info.Account = c.read(ctx, "list clusters", "/slurmdb/%s/clusters", &clusters) == nil
 		if info.Cluster == "" && len(clusters.Clusters) == 1 { // v0.0.38 and .39 do not say it
 			info.Cluster = string(clusters.Clusters[0].Name)
@@ -131,12 +132,13 @@ func (c *Client) Info(ctx context.Context) (slurm.Info, error) {
 // Ping is Info without a question to accounting: Account is false, and Cluster
 // is empty before v0.0.40.
 func (c *Client) Ping(ctx context.Context) (slurm.Info, error) {
-	var pong pingBody
+	var pong wire.Ping
 	if err := c.read(ctx, "ping", "/slurm/%s/ping", &pong); err != nil {
 		return slurm.Info{}, err
 	}
-	if err := pong.down(c.wire.via); err != nil {
-		return slurm.Info{}, c.whyDown(ctx, err)
+	if !pong.Up() {
+		down := &slurm.Unreachable{Op: "ping", Via: c.wire.via, Err: errors.New("slurmctld does not answer slurmrestd")}
+		return slurm.Info{}, c.whyDown(ctx, down)
 	}
 	return slurm.Info{
 		Cluster:   string(pong.Meta.Slurm.Cluster),
@@ -150,7 +152,7 @@ func (c *Client) Ping(ctx context.Context) (slurm.Info, error) {
 // a ping from 24.11 on; any other read says which.
 func (c *Client) whyDown(ctx context.Context, down error) error {
 	var auth *slurm.AuthError
-	if err := c.read(ctx, "ping", "/slurm/%s/reservations", new(reservationsBody)); c.tokens != nil && errors.As(err, &auth) {
+	if err := c.read(ctx, "ping", "/slurm/%s/reservations", new(wire.Reservations)); c.tokens != nil && errors.As(err, &auth) {
 		return auth
 	}
 	return down

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/tuneplane/tp/slurm"
+	"github.com/tuneplane/tp/slurm/wire"
 )
 
 // errNoAccounting says that the server has no /slurmdb: slurmdbd is not
@@ -117,7 +118,7 @@ func (c *Client) roundTrip(ctx context.Context, op, method, path string, body []
 // when it was none. certain is false where Slurm 22.05 uses one answer for
 // bad tokens and other things.
 func (a answer) refusedToken(withToken bool) (text string, certain bool) {
-	number, words := describe(a.env.Errors)
+	number, words := wire.Describe(a.env.Errors)
 	switch {
 	case a.status == http.StatusUnauthorized,
 		a.status == http.StatusNetworkAuthenticationRequired,
@@ -126,9 +127,9 @@ func (a answer) refusedToken(withToken bool) (text string, certain bool) {
 			words = a.text()
 		}
 		return words, true
-	case a.env.has(errProtocolAuth), a.env.has(errAuthExpired):
+	case a.env.Has(wire.ErrProtocolAuth), a.env.Has(wire.ErrAuthExpired):
 		return words, true
-	case withToken && a.status == http.StatusInternalServerError && a.json && (number == errZeroBytes || number <= 0):
+	case withToken && a.status == http.StatusInternalServerError && a.json && (number == wire.ErrZeroBytes || number <= 0):
 		return fmt.Sprintf("%q, which is how Slurm 22.05 answers a bad token", words), false
 	}
 	return "", false

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/tuneplane/tp/slurm"
+	"github.com/tuneplane/tp/slurm/wire"
 )
 
 // jobsAtOnce bounds parallel GETs: each is an RPC to slurmctld.
@@ -51,46 +52,25 @@ func (c *Client) job(ctx context.Context, id slurm.JobID) ([]slurm.Job, error) {
 
 // ctldJob returns nothing for an id that the controller does not know.
 func (c *Client) ctldJob(ctx context.Context, id slurm.JobID) ([]slurm.Job, error) {
-	var b jobsBody
+	var b wire.Jobs
 	err := c.read(ctx, fmt.Sprintf("show job %s", id), fmt.Sprintf("/slurm/%%s/job/%s", id), &b)
 	var refusal *slurm.Error
-	if errors.As(err, &refusal) && refusal.Number == errInvalidJobID {
+	if errors.As(err, &refusal) && refusal.Number == wire.ErrInvalidJobID {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	out := make([]slurm.Job, 0, len(b.Jobs))
-	for i := range b.Jobs {
-		if j := b.Jobs[i].job(); j.ID != 0 {
-			out = append(out, j)
-		}
-	}
-	return out, nil
+	return b.Model(), nil
 }
 
-// dbJobs reads jobs of accounting. A requeued job has a record per life; the
-// last submitted one counts.
+// dbJobs reads jobs of accounting.
 func (c *Client) dbJobs(ctx context.Context, op, path string) ([]slurm.Job, error) {
-	var b dbJobsBody
+	var b wire.DBJobs
 	if err := c.read(ctx, op, path, &b); err != nil {
 		return nil, err
 	}
-	var out []slurm.Job
-	for i := range b.Jobs {
-		j := b.Jobs[i].job()
-		if j.ID == 0 {
-			continue
-		}
-		at := slices.IndexFunc(out, func(have slurm.Job) bool { return have.ID == j.ID })
-		switch {
-		case at < 0:
-			out = append(out, j)
-		case !j.Submit.Before(out[at].Submit):
-			out[at] = j
-		}
-	}
-	return out, nil
+	return b.Model(), nil
 }
 
 // States is Jobs.

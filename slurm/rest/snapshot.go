@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/tuneplane/tp/slurm"
+	"github.com/tuneplane/tp/slurm/wire"
 )
 
 // Snapshot reads nodes, partitions and reservations at once.
@@ -13,9 +14,9 @@ func (c *Client) Snapshot(ctx context.Context) (*slurm.Snapshot, error) {
 		return nil, err
 	}
 	s := &slurm.Snapshot{Taken: c.o.Clock()}
-	var nodes nodesBody
-	var partitions partitionsBody
-	var reservations reservationsBody
+	var nodes wire.Nodes
+	var partitions wire.Partitions
+	var reservations wire.Reservations
 	steps := []func(context.Context) error{
 		func(ctx context.Context) (err error) { s.Info, err = c.Info(ctx); return err },
 		func(ctx context.Context) error { return c.read(ctx, "list nodes", "/slurm/%s/nodes", &nodes) },
@@ -30,15 +31,7 @@ func (c *Client) Snapshot(ctx context.Context) (*slurm.Snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	for i := range nodes.Nodes {
-		s.Nodes = append(s.Nodes, nodes.Nodes[i].node())
-	}
-	for i := range partitions.Partitions {
-		s.Partitions = append(s.Partitions, partitions.Partitions[i].partition())
-	}
-	for i := range reservations.Reservations {
-		s.Reservations = append(s.Reservations, reservations.Reservations[i].reservation())
-	}
+	s.Nodes, s.Partitions, s.Reservations = nodes.Model(), partitions.Model(), reservations.Model()
 	return s, nil
 }
 

@@ -1,7 +1,6 @@
 package rest
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,18 +9,8 @@ import (
 	"strings"
 
 	"github.com/tuneplane/tp/slurm"
+	"github.com/tuneplane/tp/slurm/wire"
 )
-
-type submitBody struct {
-	envelope
-	JobID   num  `json:"job_id"`
-	Message text `json:"job_submit_user_msg"` // of the site's job_submit plugin
-	// Result repeats them in v0.0.39 to .41.
-	Result maybe[struct {
-		JobID   num  `json:"job_id"`
-		Message text `json:"job_submit_user_msg"`
-	}] `json:"result"`
-}
 
 // Check encodes without sending: an error for what tp or the dialect refuses,
 // warnings for what the dialect cannot carry. It belongs in the preview.
@@ -78,26 +67,25 @@ func (c *Client) queued(a answer) (slurm.Submitted, error) {
 		}
 		return slurm.Submitted{}, c.textual(op, a)
 	}
-	var b submitBody
-	if err := decode(a.body, &b); err != nil {
+	var b wire.Submission
+	if err := wire.Decode(a.body, &b); err != nil {
 		return slurm.Submitted{}, &slurm.Unreachable{Op: op, Via: c.wire.via, Err: fmt.Errorf("answer is not whole JSON: %w", err)}
 	}
-	message := strings.TrimSpace(string(cmp.Or(b.Message, b.Result.v.Message)))
-	id := cmp.Or(jobID(b.JobID), jobID(b.Result.v.JobID))
-	if id != 0 {
-		sub := slurm.Submitted{ID: id, Warnings: b.notes()}
+	message := b.Said()
+	if id := b.Queued(); id != 0 {
+		sub := slurm.Submitted{ID: id, Warnings: b.Notes()}
 		if message != "" {
 			sub.Warnings = append(sub.Warnings, message)
 		}
 		return sub, nil
 	}
-	err := c.failure(op, a, &b.envelope)
+	err := c.failure(op, a, &b.Envelope)
 	var refusal *slurm.Error
 	if errors.As(err, &refusal) {
 		if message != "" && !strings.Contains(refusal.Text, message) {
 			refusal.Text += ": " + message
 		}
-		if refusal.Number == errParsing {
+		if refusal.Number == wire.ErrParsing {
 			// 22.05.8, tried: gres "shard:2" where the cluster has no shard.
 			refusal.Text += "; slurmrestd gives no reason, an unknown GRES name is the usual one"
 		}

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/tuneplane/tp/slurm/wire"
 )
 
 // tokens keeps one token until a minute before it expires. Slurm's default
@@ -51,10 +53,10 @@ func expiry(token string) time.Time {
 		return time.Time{}
 	}
 	var claims struct {
-		Exp num `json:"exp"`
+		Exp wire.Num `json:"exp"`
 	}
 	if json.Unmarshal(raw, &claims) != nil {
 		return time.Time{}
 	}
-	return claims.Exp.time()
+	return claims.Exp.Time()
 }

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/tuneplane/tp/slurm"
+	"github.com/tuneplane/tp/slurm/wire"
 )
 
 const (
@@ -30,9 +31,9 @@ const (
 	dialTimeout   = 5 * time.Second
 )
 
-// wire moves single requests. It follows no redirect and uses no proxy: a
+// link moves single requests. It follows no redirect and uses no proxy: a
 // token goes to the configured host or nowhere.
-type wire struct {
+type link struct {
 	base   *url.URL
 	via    string // for messages: unix:///path, http://host:port
 	reads  *http.Client
@@ -44,10 +45,10 @@ type answer struct {
 	status int
 	body   []byte
 	json   bool
-	env    envelope // decoded for failures and small bodies only
+	env    wire.Envelope // decoded for failures and small bodies only
 }
 
-func newWire(o Options) (*wire, error) {
+func newLink(o Options) (*link, error) {
 	u, err := url.Parse(o.URL)
 	if err != nil {
 		return nil, fmt.Errorf("slurmrestd address: %w", err)
@@ -57,7 +58,7 @@ func newWire(o Options) (*wire, error) {
 	}
 	dialer := &net.Dialer{Timeout: dialTimeout}
 	dial := dialer.DialContext
-	w := &wire{base: u, via: u.Redacted()}
+	w := &link{base: u, via: u.Redacted()}
 	switch u.Scheme {
 	case "unix":
 		socket := u.Path
@@ -104,7 +105,7 @@ func tlsConfig(c *tls.Config) *tls.Config {
 
 // send makes one request and reads the whole answer. Every error is an
 // *slurm.Unreachable.
-func (w *wire) send(ctx context.Context, client *http.Client, op, method, path string, body []byte, header http.Header) (answer, error) {
+func (w *link) send(ctx context.Context, client *http.Client, op, method, path string, body []byte, header http.Header) (answer, error) {
 	connected := false
 	fail := func(err error) (answer, error) {
 		return answer{}, &slurm.Unreachable{Op: op, Via: w.via, NotSent: !connected, Err: shorten(err)}
@@ -138,7 +139,7 @@ func (w *wire) send(ctx context.Context, client *http.Client, op, method, path s
 	// slurmrestd 22.05 names no type for some refusals: look at the text.
 	a.json = kind == "application/json" || kind == "" && bytes.HasPrefix(bytes.TrimSpace(a.body), []byte("{"))
 	if a.json && (a.status >= 400 || len(a.body) < 32<<10) {
-		if err := decode(a.body, &a.env); err != nil {
+		if err := wire.Decode(a.body, &a.env); err != nil {
 			return fail(fmt.Errorf("answer is not whole JSON: %w", err))
 		}
 	}

@@ -1,4 +1,4 @@
-package rest
+package wire
 
 import (
 	"encoding/json"
@@ -7,34 +7,34 @@ import (
 )
 
 func TestNumReadsEveryShape(t *testing.T) {
-	for in, want := range map[string]num{
-		`5`:     {value: 5, set: true},
-		`-1`:    {value: -1, set: true},
+	for in, want := range map[string]Num{
+		`5`:     {Value: 5, Set: true},
+		`-1`:    {Value: -1, Set: true},
 		`null`:  {},
-		`"60"`:  {value: 60, set: true},
+		`"60"`:  {Value: 60, Set: true},
 		`""`:    {},
 		`"x"`:   {},
 		`[]`:    {},
 		`{}`:    {},
 		`true`:  {},
 		`"NaN"`: {},
-		`{"set":true,"infinite":false,"number":7}`:   {value: 7, set: true},
-		`{"set":true,"number":1.5}`:                  {value: 1.5, set: true},
+		`{"set":true,"infinite":false,"number":7}`:   {Value: 7, Set: true},
+		`{"set":true,"number":1.5}`:                  {Value: 1.5, Set: true},
 		`{"set":false,"infinite":false,"number":7}`:  {},
-		`{"set":false,"infinite":true,"number":0}`:   {infinite: true},
-		`{"set":true,"infinite":false,"number":"7"}`: {value: 7, set: true},
+		`{"set":false,"infinite":true,"number":0}`:   {Infinite: true},
+		`{"set":true,"infinite":false,"number":"7"}`: {Value: 7, Set: true},
 		`{"set":"yes"}`:           {},
-		`4294967293`:              {value: 4294967293, set: true},
+		`4294967293`:              {Value: 4294967293, Set: true},
 		`4294967294`:              {},
-		`4294967295`:              {infinite: true},
+		`4294967295`:              {Infinite: true},
 		`18446744073709551614`:    {},
-		`18446744073709551615`:    {infinite: true},
-		`"Infinity"`:              {infinite: true},
-		`"UNLIMITED"`:             {infinite: true},
-		`-9223372036854775296`:    {value: -9223372036854775296, set: true},
+		`18446744073709551615`:    {Infinite: true},
+		`"Infinity"`:              {Infinite: true},
+		`"UNLIMITED"`:             {Infinite: true},
+		`-9223372036854775296`:    {Value: -9223372036854775296, Set: true},
 		`{"number":{"set":true}}`: {},
 	} {
-		var got num
+		var got Num
 		if err := json.Unmarshal([]byte(in), &got); err != nil || got != want {
 			t.Errorf("%s read as %+v, %v; want %+v", in, got, err, want)
 		}
@@ -42,18 +42,18 @@ func TestNumReadsEveryShape(t *testing.T) {
 }
 
 func TestListsReadEveryShape(t *testing.T) {
-	for in, want := range map[string]csv{
+	for in, want := range map[string]List{
 		`"a,b"`: {"a", "b"}, `["a","b"]`: {"a", "b"}, `[]`: nil, `{}`: nil, `null`: nil, `""`: nil, `["a",5]`: {"a", "5"}, `" a , b "`: {"a", "b"},
 	} {
-		var got csv
+		var got List
 		if err := json.Unmarshal([]byte(in), &got); err != nil || len(got)+len(want) > 0 && !reflect.DeepEqual(got, want) {
-			t.Errorf("csv %s read as %q, %v", in, got, err)
+			t.Errorf("list %s read as %q, %v", in, got, err)
 		}
 	}
-	for in, want := range map[string]words{
+	for in, want := range map[string]Words{
 		`"idle"`: {"IDLE"}, `["IDLE","DRAIN"]`: {"IDLE", "DRAIN"}, `"mixed+drain"`: {"MIXED", "DRAIN"}, `null`: nil,
 	} {
-		var got words
+		var got Words
 		if err := json.Unmarshal([]byte(in), &got); err != nil || len(got)+len(want) > 0 && !reflect.DeepEqual(got, want) {
 			t.Errorf("words %s read as %q, %v", in, got, err)
 		}
@@ -61,16 +61,16 @@ func TestListsReadEveryShape(t *testing.T) {
 }
 
 func TestExitCodeShapes(t *testing.T) {
-	for in, want := range map[string]status{
+	for in, want := range map[string]Exit{
 		`0`:   {},
-		`768`: {code: 3},
-		`15`:  {signal: 15},
-		`{"status":["FAILED"],"return_code":{"set":true,"infinite":false,"number":3},"signal":{"id":{"set":false,"number":0},"name":""}}`: {code: 3},
-		`{"status":["SIGNALED"],"return_code":{"set":false,"number":0},"signal":{"id":{"set":true,"number":9},"name":"KILL"}}`:            {signal: 9},
-		`{"status":"SIGNALED","return_code":0,"signal":{"signal_id":9,"name":"KILL"}}`:                                                    {signal: 9},
+		`768`: {Code: 3},
+		`15`:  {Signal: 15},
+		`{"status":["FAILED"],"return_code":{"set":true,"infinite":false,"number":3},"signal":{"id":{"set":false,"number":0},"name":""}}`: {Code: 3},
+		`{"status":["SIGNALED"],"return_code":{"set":false,"number":0},"signal":{"id":{"set":true,"number":9},"name":"KILL"}}`:            {Signal: 9},
+		`{"status":"SIGNALED","return_code":0,"signal":{"signal_id":9,"name":"KILL"}}`:                                                    {Signal: 9},
 		`null`: {}, `"odd"`: {}, `{"return_code":"x","signal":7}`: {},
 	} {
-		var got status
+		var got Exit
 		if err := json.Unmarshal([]byte(in), &got); err != nil || got != want {
 			t.Errorf("%s read as %+v, %v", in, got, err)
 		}
@@ -87,8 +87,8 @@ func TestCleanTouchesOnlyBareWords(t *testing.T) {
 			t.Errorf("clean(%s) = %s", in, got)
 		}
 	}
-	var v struct{ Level num }
-	if err := decode([]byte(`{"level":Infinity}`), &v); err != nil || v.Level.set {
+	var v struct{ Level Num }
+	if err := Decode([]byte(`{"level":Infinity}`), &v); err != nil || v.Level.Set {
 		t.Errorf("decode: %+v, %v", v, err)
 	}
 }
@@ -105,38 +105,31 @@ func FuzzDecode(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		for _, v := range []any{new(jobsBody), new(dbJobsBody), new(nodesBody), new(partitionsBody), new(reservationsBody), new(pingBody), new(submitBody), new(cancelBody), new(clustersBody)} {
-			if decode(body, v) != nil {
+		for _, v := range []Answer{new(Jobs), new(DBJobs), new(Nodes), new(Partitions), new(Reservations), new(Ping), new(Submission), new(Cancellation), new(Clusters)} {
+			if Decode(body, v) != nil {
 				continue
 			}
-			if p, ok := v.(payload); ok {
-				p.empty()
-				p.envelopeOf().notes()
-				_ = p.envelopeOf().refusal("op", 500)
-			}
+			v.Empty()
+			v.About().Notes()
+			_ = v.About().Refusal("op", 500)
 			switch v := v.(type) {
-			case *jobsBody:
-				for i := range v.Jobs {
-					v.Jobs[i].job()
-				}
-			case *dbJobsBody:
-				for i := range v.Jobs {
-					v.Jobs[i].job()
-				}
-			case *nodesBody:
-				for i := range v.Nodes {
-					v.Nodes[i].node()
-				}
-			case *partitionsBody:
-				for i := range v.Partitions {
-					v.Partitions[i].partition()
-				}
-			case *pingBody:
-				_ = v.down("x")
-			case *reservationsBody:
-				for i := range v.Reservations {
-					v.Reservations[i].reservation()
-				}
+			case *Jobs:
+				v.Model()
+			case *DBJobs:
+				v.Model()
+			case *Nodes:
+				v.Model()
+			case *Partitions:
+				v.Model()
+			case *Reservations:
+				v.Model()
+			case *Ping:
+				v.Up()
+			case *Submission:
+				v.Queued()
+				v.Said()
+			case *Cancellation:
+				v.Complaint()
 			}
 		}
 	})

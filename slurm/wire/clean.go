@@ -1,4 +1,4 @@
-package rest
+package wire
 
 import (
 	"bytes"
@@ -6,9 +6,9 @@ import (
 	"errors"
 )
 
-// decode reads a body into v. v0.0.39 to .41 may print bare Infinity and NaN,
+// Decode reads a body into v. v0.0.39 to .41 may print bare Infinity and NaN,
 // which is no JSON (SchedMD bug 20817): they are cleaned away and read again.
-func decode(body []byte, v any) error {
+func Decode(body []byte, v any) error {
 	err := json.Unmarshal(body, v)
 	var syntax *json.SyntaxError
 	if errors.As(err, &syntax) {
