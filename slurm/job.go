@@ -52,6 +52,11 @@ type Job struct {
 	ID        JobID
 	HetJob    JobID // leader's id; 0 for a plain job
 	HetOffset int   // component number
+	// ArrayJob is the id that names the whole array, 0 for a job that is in
+	// none. ArrayTask is its index, "7", or of tasks that Slurm keeps as one
+	// record the indexes, "2-5%2".
+	ArrayJob  JobID  `json:",omitempty"`
+	ArrayTask string `json:",omitempty"`
 	Name      string
 	User      string
 	Comment   string

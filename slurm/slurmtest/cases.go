@@ -191,7 +191,15 @@ func testHeld(t *testing.T, s suite, c slurm.Client) {
 		t.Fatalf("%+v, %v", sub, err)
 	}
 	t.Cleanup(func() { _ = c.Cancel(context.WithoutCancel(t.Context()), sub.ID) })
-	if !slices.ContainsFunc(sub.Warnings, func(w string) bool { return strings.Contains(w, "held") }) {
+	if j := show(t, c, sub.ID)[0]; j.State != slurm.Pending || j.Reason != "JobHeldUser" {
+		t.Errorf("held job is %s %s", j.State, j.Reason)
+	}
+	info, err := c.Info(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	// sbatch says nothing about a hold that it was asked for.
+	if info.Dialect != "" && !slices.ContainsFunc(sub.Warnings, func(w string) bool { return strings.Contains(w, "held") }) {
 		t.Errorf("no warning says that the job is held: %q", sub.Warnings)
 	}
 }
