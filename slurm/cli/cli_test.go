@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -101,3 +102,5 @@ func FuzzParseToken(f *testing.F) {
 		}
 	})
 }
+
+func asError(err error, refusal **slurm.Error) bool { return errors.As(err, refusal) }

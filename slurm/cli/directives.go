@@ -40,11 +40,12 @@ func foreignDirectives(script string, components [][]slurm.Option) (warnings []s
 			}
 		}
 		for _, name := range optionNames(words) {
-			if slices.ContainsFunc(answering, func(a string) bool { return strings.HasPrefix(a, name) }) &&
-				!slices.ContainsFunc(components[at], func(o slurm.Option) bool { return o.Name == name }) {
+			switch {
+			case name == "export", slices.ContainsFunc(components[at], func(o slurm.Option) bool { return o.Name == name }):
+				// the command line has it too
+			case slices.ContainsFunc(answering, func(a string) bool { return strings.HasPrefix(a, name) }): // sbatch takes any beginning of a name
 				return nil, fmt.Errorf("line %d of the script: #SBATCH --%s would change what sbatch answers", number+1, name)
-			}
-			if name != "export" && !slices.ContainsFunc(components[at], func(o slurm.Option) bool { return o.Name == name }) {
+			default:
 				warnings = append(warnings, fmt.Sprintf("line %d of the script: sbatch reads #SBATCH --%s, which the request does not have", number+1, name))
 			}
 		}

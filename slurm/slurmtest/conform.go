@@ -66,6 +66,8 @@ func Conform(t *testing.T, open func(*testing.T) slurm.Client, cl Cluster) {
 		{"HetEnvironment", testHetEnvironment},
 		{"OddName", testOddName},
 		{"EveryField", testEveryField},
+		{"NothingSmuggled", testNothingSmuggled},
+		{"States", testStates},
 		{"Held", testHeld},
 		{"Refusals", testRefusals},
 		{"UnknownID", testUnknownID},
@@ -83,10 +85,18 @@ type suite struct {
 	stamp int64
 }
 
+// suffix makes a name of this run of the suite.
+func (s suite) suffix() string {
+	if s.stamp == 0 {
+		return ""
+	}
+	return fmt.Sprintf(".run-%x", s.stamp)
+}
+
 // request is a small job; pools of one node each.
 func (s suite) request(name, body string, pools ...Pool) *slurm.Request {
 	r := &slurm.Request{
-		Name:    fmt.Sprintf("%s.run-%x", name, s.stamp),
+		Name:    name + s.suffix(),
 		Comment: "tp:conform",
 		Env:     []slurm.EnvVar{{Name: "PATH", Value: "/usr/bin:/bin"}, {Name: "HOME", Value: "/"}},
 		Script:  "#!/bin/bash\n" + body,
