@@ -2,6 +2,8 @@ package wire
 
 import (
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"reflect"
 	"testing"
 )
@@ -79,7 +81,7 @@ func TestExitCodeShapes(t *testing.T) {
 
 func TestCleanTouchesOnlyBareWords(t *testing.T) {
 	for in, want := range map[string]string{
-		`{"a":Infinity,"b":-Infinity,"c":nan,"d":[inf,-inf,NaN]}`: `{"a":null,"b":null,"c":null,"d":[null,null,null]}`,
+		`{"a":Infinity,"b":-Infinity,"c":nan,"d":[inf,-inf,NaN]}`: `{"a":"Infinity","b":null,"c":null,"d":["Infinity",null,null]}`,
 		`{"a":"Infinity \" nan","b":null,"infinite":"inf"}`:       `{"a":"Infinity \" nan","b":null,"infinite":"inf"}`,
 		`{"a":1}`: `{"a":1}`,
 	} {
@@ -88,7 +90,7 @@ func TestCleanTouchesOnlyBareWords(t *testing.T) {
 		}
 	}
 	var v struct{ Level Num }
-	if err := Decode([]byte(`{"level":Infinity}`), &v); err != nil || v.Level.Set {
+	if err := Decode([]byte(`{"level":Infinity}`), &v); err != nil || !v.Level.Infinite {
 		t.Errorf("decode: %+v, %v", v, err)
 	}
 }
@@ -103,6 +105,19 @@ func FuzzDecode(f *testing.F) {
 		`{"pings":[{"responding":true}],"meta":{"Slurm":{"release":22.05}}}`, `[inf`, `null`,
 	} {
 		f.Add([]byte(seed))
+	}
+	for _, dir := range recorded(f) {
+		files, err := filepath.Glob(filepath.Join(dir, "*.json"))
+		if err != nil || len(files) == 0 {
+			f.Fatalf("%s: %v", dir, err)
+		}
+		for _, file := range files {
+			body, err := os.ReadFile(file)
+			if err != nil {
+				f.Fatal(err)
+			}
+			f.Add(body)
+		}
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
 		for _, v := range []Answer{new(Jobs), new(DBJobs), new(Nodes), new(Partitions), new(Reservations), new(Ping), new(Submission), new(Cancellation), new(Clusters)} {
