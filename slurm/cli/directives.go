@@ -72,9 +72,15 @@ func header(script string) []string {
 // values.
 func optionNames(line string) []string {
 	var names []string
-	quote, start := rune(0), true
+	quote, start, escaped := rune(0), true, false
 	for i, r := range line {
 		switch {
+		case escaped:
+			escaped = false
+			continue
+		case r == '\\':
+			escaped, start = true, false
+			continue
 		case quote != 0:
 			if r == quote {
 				quote = 0

@@ -69,18 +69,19 @@ func (c *Client) sacct(ctx context.Context, op string, args ...string) ([]slurm.
 	return parseRecorded(out, fields)
 }
 
-// parseRecorded reads sacct's lines. A line that does not begin with a job is
-// the rest of a name or comment with a newline in it.
+// parseRecorded reads sacct's lines. sacct ends a record with a newline and
+// nothing else, and comments and names may hold one: a record goes on until it
+// has all its fields, and what is left of a name before the next one is dropped.
 func parseRecorded(out string, fields []string) ([]slurm.Job, error) {
 	var jobs []slurm.Job
-	for line := range strings.SplitSeq(out, "\n") {
-		columns := strings.SplitN(line, separator, len(fields))
-		if len(columns) != len(fields) {
-			if len(columns) == 1 {
-				continue
-			}
-			return nil, fmt.Errorf("sacct: a job with %d fields instead of %d: %.200q", len(columns), len(fields), line)
+	record := ""
+	for line := range strings.Lines(out) {
+		record += line
+		columns := strings.SplitN(strings.TrimSuffix(record, "\n"), separator, len(fields))
+		if len(columns) < len(fields) {
+			continue
 		}
+		record = ""
 		f := map[string]string{}
 		for i, name := range fields {
 			f[name] = columns[i]
@@ -107,6 +108,9 @@ func parseRecorded(out string, fields []string) ([]slurm.Job, error) {
 		j.GRES = wire.PerNode(j.Total, j.Nodes)
 		j.FromDB = true
 		jobs = append(jobs, j)
+	}
+	if strings.Contains(record, separator) {
+		return nil, fmt.Errorf("sacct: a job without all of its %d fields: %.200q", len(fields), record)
 	}
 	return wire.LastLives(jobs), nil
 }

@@ -41,15 +41,23 @@ func (c *Client) squeueJobs(ctx context.Context, op string, args ...string) ([]s
 	if out, err = c.ask(ctx, op, "squeue", append(args, "--format=%A"+separator+"%x"+endOfJob)...); err != nil {
 		return nil, err
 	}
-	excluded := map[string]string{}
-	for _, line := range pieces(out, endOfJob+"\n") {
-		id, nodes, _ := strings.Cut(line, separator)
-		excluded[id] = value(nodes)
-	}
+	excluded := parseExcluded(out)
 	for i := range jobs {
-		jobs[i].Excluded = excluded[jobs[i].ID.String()]
+		jobs[i].Excluded = excluded[jobs[i].ID]
 	}
 	return jobs, nil
+}
+
+// parseExcluded reads ids and node lists.
+func parseExcluded(out string) map[slurm.JobID]string {
+	excluded := map[slurm.JobID]string{}
+	for _, line := range pieces(out, endOfJob+"\n") {
+		id, nodes, _ := strings.Cut(line, separator)
+		if id, err := jobID(id[strings.LastIndexByte(id, '\n')+1:]); err == nil {
+			excluded[id] = value(nodes)
+		}
+	}
+	return excluded
 }
 
 // wholeFields are columns of squeue --Format, as 22.05 knows them.
