@@ -35,9 +35,9 @@ type Input struct {
 	RunID     string
 	RunDir    string // absolute, shared by all nodes
 	User      string
-	Env       []spec.EnvVar // the caller's allow-list: PATH, HOME, …
-	PathFirst string        // directory in front of the job's PATH, whoever sets it; "" for none
-	Interface string        // of the site's network
+	Env       []spec.EnvVar  // the caller's allow-list: PATH, HOME, …
+	PathFirst string         // directory in front of the job's PATH, whoever sets it; "" for none
+	Network   script.Network // the site's
 	Transport string
 	Git       spec.Provenance
 	Settings  []Setting
@@ -135,10 +135,10 @@ func program(in Input, req *slurm.Request, pools []spec.Pool) script.Program {
 			{Name: "TP_RECIPE", Value: s.Recipe.Name},
 			{Name: "TP_FRAMEWORK", Value: s.Framework.Kind},
 		},
-		ExpDir:    path.Join("experiments", s.Experiment),
-		Prolog:    s.Job.Prolog,
-		StageIn:   in.StageIn,
-		Interface: in.Interface,
+		ExpDir:  path.Join("experiments", s.Experiment),
+		Prolog:  s.Job.Prolog,
+		StageIn: in.StageIn,
+		Network: in.Network,
 	}
 	if len(s.Dirs) > 0 {
 		p.ExpDir = s.Dirs[0]
