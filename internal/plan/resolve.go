@@ -42,7 +42,8 @@ type Input struct {
 	Git       spec.Provenance
 	Settings  []Setting
 	Warnings  []string
-	Gates     []gates.Gate // gates.All() when nil
+	Gates     []gates.Gate                                // gates.All() when nil
+	Config    func(key string) (value string, known bool) // of slurm.conf; nil when nobody can be asked
 	Now       time.Time
 	TTL       time.Duration // 30 min when 0
 }
@@ -100,7 +101,7 @@ func Resolve(in Input) (*Plan, error) {
 	if list == nil {
 		list = gates.All()
 	}
-	p.Observed.Verdicts = gates.Check(gates.Subject{Spec: in.Spec, Pools: pools, Snapshot: in.Snapshot, Now: in.Now}, list...)
+	p.Observed.Verdicts = gates.Check(gates.Subject{Spec: in.Spec, Pools: pools, Snapshot: in.Snapshot, Now: in.Now, Config: in.Config}, list...)
 	p.Digest = p.Fixed.digest()
 	return p, nil
 }
