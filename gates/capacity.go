@@ -21,7 +21,13 @@ func (Capacity) Name() string { return "capacity" }
 func (Capacity) Check(s Subject) []Verdict {
 	var out []Verdict
 	for _, p := range s.Pools {
-		out = append(out, limits(p, s.Snapshot)...)
+		nodes := 0 // of its component, which is what Slurm limits
+		for _, q := range s.Pools {
+			if q.Component == p.Component {
+				nodes += q.Nodes
+			}
+		}
+		out = append(out, limits(p, nodes, s.Snapshot)...)
 	}
 	if len(out) > 0 {
 		return out
@@ -44,8 +50,9 @@ func (Capacity) Check(s Subject) []Verdict {
 	return nil
 }
 
-// limits are the rules of one pool that no waiting changes.
-func limits(p spec.Pool, snap *slurm.Snapshot) []Verdict {
+// limits are the rules of one pool that no waiting changes; nodes are those of
+// its whole component.
+func limits(p spec.Pool, nodes int, snap *slurm.Snapshot) []Verdict {
 	never := func(asked, found, remedy string) Verdict {
 		return Verdict{Gate: "capacity", Code: "capacity.neverFits", Level: Block, Pool: p.Name, Asked: asked, Found: found, Remedy: remedy}
 	}
@@ -57,8 +64,19 @@ func limits(p spec.Pool, snap *slurm.Snapshot) []Verdict {
 	if part.MaxTime > 0 && (p.TimeMinutes > int(part.MaxTime) || p.TimeMinutes < 0) {
 		out = append(out, never("time "+slurm.Minutes(p.TimeMinutes).String(), fmt.Sprintf("partition %s allows %s", p.Partition, part.MaxTime), fmt.Sprintf("--time %s", part.MaxTime)))
 	}
-	if part.MaxNodes > 0 && p.Nodes > part.MaxNodes {
-		out = append(out, never(fmt.Sprintf("%d nodes", p.Nodes), fmt.Sprintf("partition %s allows %d nodes per job", p.Partition, part.MaxNodes), ""))
+	if part.MaxNodes > 0 && nodes > part.MaxNodes {
+		out = append(out, never(fmt.Sprintf("%d nodes", nodes), fmt.Sprintf("partition %s allows %d nodes per job", p.Partition, part.MaxNodes), "tp fleet show"))
+	}
+	if nodes < part.MinNodes {
+		out = append(out, never(fmt.Sprintf("%d nodes", nodes), fmt.Sprintf("partition %s takes jobs of at least %d nodes", p.Partition, part.MinNodes), "tp fleet show"))
+	}
+	if part.MaxCPUsPerNode > 0 && p.CPUsPerNode > part.MaxCPUsPerNode {
+		out = append(out, never(fmt.Sprintf("%d CPUs per node", p.CPUsPerNode), fmt.Sprintf("partition %s allows %d (MaxCPUsPerNode)", p.Partition, part.MaxCPUsPerNode),
+			fmt.Sprintf("--cpus-per-node %s=%d", p.Roles[0], part.MaxCPUsPerNode)))
+	}
+	if part.MaxMemPerNode > 0 && slurm.MiB(p.MemoryMiB) > part.MaxMemPerNode {
+		out = append(out, never(slurm.MiB(p.MemoryMiB).String()+" per node", fmt.Sprintf("partition %s allows %s (MaxMemPerNode)", p.Partition, part.MaxMemPerNode),
+			fmt.Sprintf("--mem %s=%s", p.Roles[0], part.MaxMemPerNode)))
 	}
 	name, typ := gresName(p.GRES)
 	var gpus, cpus int

@@ -19,6 +19,7 @@ type Level string
 
 const (
 	Pass    Level = "pass"
+	Warn    Level = "warn"    // goes on, and may disappoint
 	Wait    Level = "wait"    // queued, will start later
 	Block   Level = "block"   // must not be submitted
 	Unknown Level = "unknown" // could not be asked; the plan goes on
@@ -43,6 +44,9 @@ type Subject struct {
 	Pools    []spec.Pool
 	Snapshot *slurm.Snapshot
 	Now      time.Time
+	// Config is slurm.conf's value of a key, as far as somebody could ask;
+	// nil when nobody could.
+	Config func(key string) (value string, known bool)
 }
 
 // Gate is one rule.
@@ -52,7 +56,7 @@ type Gate interface {
 }
 
 // All lists the gates in the order they are asked and shown.
-func All() []Gate { return []Gate{Admission{}, Offline{}, Capacity{}, Maintenance{}} }
+func All() []Gate { return []Gate{Admission{}, Offline{}, Capacity{}, HetJob{}, Maintenance{}} }
 
 // Check asks every gate. A gate without an objection gives one pass.
 func Check(s Subject, list ...Gate) []Verdict {
@@ -73,7 +77,7 @@ func Check(s Subject, list ...Gate) []Verdict {
 
 // Worst is the strictest level among the verdicts.
 func Worst(list []Verdict) Level {
-	rank := map[Level]int{Pass: 0, Unknown: 1, Wait: 2, Block: 3}
+	rank := map[Level]int{Pass: 0, Unknown: 1, Warn: 2, Wait: 3, Block: 4}
 	worst := Pass
 	for _, v := range list {
 		if rank[v.Level] > rank[worst] {

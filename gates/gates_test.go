@@ -60,6 +60,29 @@ func TestVerdicts(t *testing.T) {
 		{"unlimited", func(_ *slurm.Snapshot, p *[]spec.Pool) { (*p)[0].TimeMinutes = -1 }, "capacity.neverFits", Block, "UNLIMITED"},
 		{"too much memory", func(_ *slurm.Snapshot, p *[]spec.Pool) { (*p)[0].MemoryMiB = 1000001 }, "capacity.neverFits", Block, "1000000M"},
 		{"pools need distinct nodes", func(_ *slurm.Snapshot, p *[]spec.Pool) { *p = append(*p, pool("h200", 2, 1)) }, "capacity.neverFits", Block, "3 nodes (1 × h200:8 + 2 × h200:1)"},
+		{"partitions share nodes", func(s *slurm.Snapshot, p *[]spec.Pool) {
+			shared(s)
+			second := pool("h100", 1, 1)
+			second.Partition, second.Component = "short", 1
+			*p = []spec.Pool{pool("h100", 2, 8), second}
+		}, "capacity.neverFits", Block, "only 2 could ever run it"},
+		{"partitions share nodes, and there are enough", func(s *slurm.Snapshot, p *[]spec.Pool) {
+			shared(s)
+			second := pool("cpu", 2, 0)
+			second.Partition, second.Component = "short", 1
+			*p = []spec.Pool{pool("h100", 2, 8), second}
+		}, "hetjob.overlap", Unknown, "partitions h100 and short"},
+		{"a component of two pools is over the partition's nodes", func(s *slurm.Snapshot, p *[]spec.Pool) {
+			s.Partitions[0].MaxNodes = 1
+			*p = append(*p, pool("h200", 1, 8))
+		}, "capacity.neverFits", Block, "allows 1 nodes per job"},
+		{"below the partition's least", func(s *slurm.Snapshot, _ *[]spec.Pool) { s.Partitions[0].MinNodes = 2 }, "capacity.neverFits", Block, "at least 2 nodes"},
+		{"the partition's CPUs per node", func(s *slurm.Snapshot, _ *[]spec.Pool) { s.Partitions[0].MaxCPUsPerNode = 4 }, "capacity.neverFits", Block, "--cpus-per-node h200=4"},
+		{"the partition's memory per node", func(s *slurm.Snapshot, _ *[]spec.Pool) { s.Partitions[0].MaxMemPerNode = 512 }, "capacity.neverFits", Block, "--mem h200=512M"},
+		{"unlimited time before a maintenance", func(s *slurm.Snapshot, p *[]spec.Pool) {
+			s.Partitions[0].MaxTime, (*p)[0].TimeMinutes = slurm.Unlimited, -1
+			s.Reservations = []slurm.Reservation{{Name: "maint", Nodes: "h200-[1-2]", Flags: []string{"MAINT"}, Start: now.Add(48 * time.Hour), End: now.Add(50 * time.Hour)}}
+		}, "maintenance", Wait, "without a time limit"},
 		{"one node is down", func(s *slurm.Snapshot, p *[]spec.Pool) { s.Nodes[0].State = "DOWN"; (*p)[0].Nodes = 2 }, "capacity.down", Wait, "only 1 usable"},
 		{"busy", func(s *slurm.Snapshot, p *[]spec.Pool) {
 			s.Nodes[0].GRESUsed = []slurm.GRES{{Name: "gpu", Type: "h200", Count: 1}}
@@ -99,6 +122,49 @@ func TestVerdicts(t *testing.T) {
 			}
 			t.Errorf("no verdict %s in %+v", c.code, list)
 		})
+	}
+}
+
+// shared gives the cluster a partition over the nodes of two others.
+func shared(s *slurm.Snapshot) {
+	for i, n := range s.Nodes {
+		if n.Partitions[0] != "h200" {
+			s.Nodes[i].Partitions = append(s.Nodes[i].Partitions, "short")
+		}
+	}
+	s.Partitions = append(s.Partitions, slurm.Partition{Name: "short", State: "UP", Nodes: "h100-[1-2],cpu-[1-2]", TotalNodes: 4, MaxTime: 600})
+}
+
+func TestHetJobsThatShareNodes(t *testing.T) {
+	snap := cluster()
+	shared(snap)
+	second := pool("cpu", 1, 0)
+	second.Partition, second.Component = "short", 1
+	s := Subject{Pools: []spec.Pool{pool("h100", 1, 8), second}, Snapshot: snap}
+	with := func(parameters string) func(string) (string, bool) {
+		return func(key string) (string, bool) { return parameters, key == "SchedulerParameters" }
+	}
+	for _, c := range []struct {
+		name   string
+		config func(string) (string, bool)
+		pools  []spec.Pool
+		level  Level
+	}{
+		{"nobody can be asked", nil, s.Pools, Unknown},
+		{"without the option", with("bf_interval=1,bf_continue"), s.Pools, Warn},
+		{"with it", with("bf_interval=1,BF_HETJOB_PRIO=min"), s.Pools, Pass},
+		{"with the other one", with("bf_hetjob_immediate"), s.Pools, Pass},
+		{"one component", nil, []spec.Pool{pool("h100", 1, 8), pool("h100", 1, 8)}, Pass},
+		{"no node in common", with(""), []spec.Pool{pool("h200", 1, 8), second}, Pass},
+	} {
+		s.Config, s.Pools = c.config, c.pools
+		list := Check(s, HetJob{})
+		if Worst(list) != c.level {
+			t.Errorf("%s: %+v, want %s", c.name, list, c.level)
+		}
+		if c.level == Warn && (!strings.Contains(list[0].Asked, "partitions h100 and short") || !strings.Contains(list[0].Found, "bf_hetjob_prio") || !strings.Contains(list[0].Found, "h100-[1-2]")) {
+			t.Errorf("%s: %+v", c.name, list[0])
+		}
 	}
 }
 

@@ -42,12 +42,16 @@ func (Maintenance) Check(s Subject) []Verdict {
 				}
 			}
 			if left < p.Nodes {
+				limit := "for " + slurm.Minutes(p.TimeMinutes).String()
+				if p.TimeMinutes < 0 {
+					limit = "without a time limit, which nothing before it is long enough for,"
+				}
 				remedy := "it waits until the maintenance is over"
 				if before := int(r.Start.Sub(s.Now).Minutes()); before > 1 {
 					remedy = fmt.Sprintf("--time %s fits before it", slurm.Minutes(before-1))
 				}
 				out = append(out, Verdict{Gate: "maintenance", Code: "maintenance", Level: Wait, Pool: p.Name,
-					Asked: fmt.Sprintf("%d nodes for %s", p.Nodes, slurm.Minutes(p.TimeMinutes)),
+					Asked: fmt.Sprintf("%d nodes %s", p.Nodes, limit),
 					Found: fmt.Sprintf("reservation %s from %s to %s leaves %d", r.Name, r.Start.Format("2006-01-02 15:04"), r.End.Format("2006-01-02 15:04"), left),
 					Until: r.End, Remedy: remedy})
 			}

@@ -64,6 +64,9 @@ var reasons = map[string]Waiting{
 	"SchedDefer":                  {"capacity", "the scheduler defers jobs under load"},
 	"MaxRequeueLimit":             {"", "it was requeued too often and is held"},
 	"launch failed requeued held": {"", "its launch failed; it is held"},
+	"REQUEUE_HOLD":                {"", "it was requeued and is held: scontrol release"},
+	"SPECIAL_EXIT":                {"", "it was requeued in a special state and is held: scontrol release"},
+	"RESV_DEL_HOLD":               {"admission", "it is held because its reservation was deleted"},
 	"job requeued in held state":  {"", "it was requeued and is held"},
 }
 

@@ -13,8 +13,8 @@ import (
 const MaxHosts = 100_000
 
 // Expand writes out a host list: "n[001-003,7],m1" is n001 n002 n003 n7 m1,
-// as "scontrol show hostnames" does. Several brackets multiply, the rightmost
-// running fastest. Duplicates stay.
+// as "scontrol show hostnames" does. Several brackets multiply, in its order:
+// see fastest. Duplicates stay.
 func Expand(list string) ([]string, error) {
 	var out []string
 	for _, item := range splitHosts(list) {
@@ -30,14 +30,14 @@ func Expand(list string) ([]string, error) {
 	return out, nil
 }
 
-// splitHosts cuts at the commas outside brackets and drops empty items.
+// splitHosts cuts at the commas and blanks outside brackets and drops empty items.
 func splitHosts(list string) []string {
 	var out []string
 	depth, from := 0, 0
 	for i := range len(list) + 1 {
 		end := i == len(list)
 		switch {
-		case end || list[i] == ',' && depth == 0:
+		case end || depth == 0 && strings.IndexByte(", \t\n", list[i]) >= 0:
 			if item := strings.TrimSpace(list[from:i]); item != "" {
 				out = append(out, item)
 			}
@@ -51,12 +51,15 @@ func splitHosts(list string) []string {
 	return out
 }
 
+// expandItem expands one name with its brackets.
 func expandItem(item string) ([]string, error) {
-	names := []string{""}
-	for rest := item; rest != ""; {
+	var texts []string     // before each bracket
+	var numbers [][]string // inside each
+	total, rest := 1, item
+	for {
 		open := strings.IndexAny(rest, "[]")
 		if open < 0 {
-			return appendEach(names, []string{rest})
+			break
 		}
 		if rest[open] == ']' {
 			return nil, fmt.Errorf("%q has a ] without its [", item)
@@ -65,33 +68,43 @@ func expandItem(item string) ([]string, error) {
 		if length < 0 || rest[open+1+length] == '[' {
 			return nil, fmt.Errorf("%q has a [ without its ]", item)
 		}
-		numbers, err := expandRanges(rest[open+1 : open+1+length])
+		list, err := expandRanges(rest[open+1 : open+1+length])
 		if err != nil {
 			return nil, err
 		}
-		if names, err = appendEach(names, []string{rest[:open]}); err != nil {
-			return nil, err
+		if total *= len(list); total > MaxHosts {
+			return nil, fmt.Errorf("more than %d hosts", MaxHosts)
 		}
-		if names, err = appendEach(names, numbers); err != nil {
-			return nil, err
-		}
+		texts, numbers = append(texts, rest[:open]), append(numbers, list)
 		rest = rest[open+length+2:]
 	}
-	return names, nil
-}
-
-// appendEach is the product of heads and tails.
-func appendEach(heads, tails []string) ([]string, error) {
-	if len(heads)*len(tails) > MaxHosts {
-		return nil, fmt.Errorf("more than %d hosts", MaxHosts)
-	}
-	out := make([]string, 0, len(heads)*len(tails))
-	for _, head := range heads {
-		for _, tail := range tails {
-			out = append(out, head+tail)
+	out := make([]string, total)
+	at := make([]int, len(numbers))
+	for i := range out {
+		n := i
+		for _, k := range fastest(len(numbers)) {
+			at[k], n = n%len(numbers[k]), n/len(numbers[k])
 		}
+		var b strings.Builder
+		for k, text := range texts {
+			b.WriteString(text + numbers[k][at[k]])
+		}
+		out[i] = b.String() + rest
 	}
 	return out, nil
+}
+
+// fastest is the order in which Slurm counts several brackets: the last one runs
+// fastest, then the first, the second and so on.
+func fastest(brackets int) []int {
+	var order []int
+	if brackets > 0 {
+		order = append(order, brackets-1)
+	}
+	for k := range brackets - 1 {
+		order = append(order, k)
+	}
+	return order
 }
 
 // expandRanges expands "001-003,7", the inside of one bracket.

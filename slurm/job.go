@@ -1,7 +1,9 @@
 package slurm
 
 import (
+	"maps"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -22,17 +24,31 @@ const (
 	BootFail    State = "BOOT_FAIL"
 	Deadline    State = "DEADLINE"
 	OutOfMemory State = "OUT_OF_MEMORY"
+	// Revoked is a flag that leaves nothing to say here: another cluster of the
+	// federation runs the job.
+	Revoked State = "REVOKED"
 )
 
+// flagAlone is what a flag means where Slurm shows it instead of the base state:
+// before the base state of an ending job can be seen, it counts as running.
+var flagAlone = map[string]State{
+	"COMPLETING": Running, "CONFIGURING": Running, "EXPEDITING": Pending, "LAUNCH_FAILED": Pending, "POWER_UP_NODE": Running,
+	"RECONFIG_FAIL": Pending, "REQUEUED": Pending, "REQUEUE_FED": Pending, "REQUEUE_HOLD": Pending, "RESIZING": Running,
+	"RESV_DEL_HOLD": Pending, "REVOKED": Revoked, "SIGNALING": Running, "SPECIAL_EXIT": Pending, "STAGE_OUT": Running,
+	"STOPPED": Suspended, "UPDATE_DB": Running,
+}
+
+// Flags are the state flags of all releases, each with the base state that it
+// stands for where Slurm shows it alone.
+func Flags() map[string]State { return maps.Clone(flagAlone) }
+
 // BaseState reads a state where Slurm gives one word for base state and flags:
-// dialect v0.0.38 and squeue show a flag instead of the base state. Before the
-// base state of an ending job can be seen, it counts as running.
+// dialect v0.0.38 and squeue show a flag instead of the base state. sacct's
+// "CANCELLED by 1000" is CANCELLED. A word nobody knows is a state of its own.
 func BaseState(word string) (State, []string) {
-	switch word {
-	case "COMPLETING", "CONFIGURING", "RESIZING", "SIGNALING", "STAGE_OUT", "STOPPED":
-		return Running, []string{word}
-	case "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "SPECIAL_EXIT", "RESV_DEL_HOLD":
-		return Pending, []string{word}
+	word, _, _ = strings.Cut(word, " ")
+	if state, ok := flagAlone[word]; ok {
+		return state, []string{word}
 	}
 	return State(word), nil
 }

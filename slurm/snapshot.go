@@ -68,19 +68,23 @@ func Count(list []GRES, name, typ string) int {
 
 // Partition is one queue.
 type Partition struct {
-	Name          string
-	State         string // UP, DOWN, DRAIN, INACTIVE; "" where the dialect does not tell (v0.0.39)
-	Default       bool   // false where the dialect does not tell (v0.0.39–.44)
-	Nodes         string // configured node list, compact
-	TotalNodes    int
-	MaxTime       Minutes // 0 when not told, Unlimited when there is no limit
-	DefaultTime   Minutes
-	MaxNodes      int // per job; 0 for no limit
-	AllowAccounts []string
-	DenyAccounts  []string
-	AllowQOS      []string
-	DenyQOS       []string
-	AllowGroups   []string
+	Name        string
+	State       string // UP, DOWN, DRAIN, INACTIVE; "" where the dialect does not tell (v0.0.39)
+	Default     bool   // false where the dialect does not tell (v0.0.39–.44)
+	Nodes       string // configured node list, compact
+	TotalNodes  int
+	MaxTime     Minutes // 0 when not told, Unlimited when there is no limit
+	DefaultTime Minutes
+	// Limits of one job, or of one component of a heterogeneous job; 0 for none.
+	MinNodes       int `json:",omitempty"`
+	MaxNodes       int
+	MaxCPUsPerNode int `json:",omitempty"` // of all jobs of the partition on a node
+	MaxMemPerNode  MiB `json:",omitempty"`
+	AllowAccounts  []string
+	DenyAccounts   []string
+	AllowQOS       []string
+	DenyQOS        []string
+	AllowGroups    []string
 }
 
 // Reservation is a span of time in which nodes are set aside.

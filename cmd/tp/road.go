@@ -21,6 +21,7 @@ import (
 	"github.com/tuneplane/tp/recipes"
 	"github.com/tuneplane/tp/slurm"
 	"github.com/tuneplane/tp/slurm/local"
+	"github.com/tuneplane/tp/slurm/script"
 )
 
 // road is the way from a lab to a plan, with what staging needs afterwards.
@@ -194,14 +195,14 @@ func (a *app) input(ctx context.Context, r *road, how *recipes.Composition, f fa
 		Bundle:   plan.Bundle{Digest: r.manifest.Digest.String(), Files: len(r.manifest.Files), Bytes: f.upload.Bytes, Segments: f.upload.Total, Store: r.store.String()},
 		NewBytes: f.upload.NewBytes, StageIn: bundle.FetchScript(r.manifest.Digest, access),
 		RunID: runID, RunDir: ledger.Dir(a.conf.RunRoot, me, r.spec.Experiment, ledger.ID(runID)),
-		User: me, Env: r.env, Interface: a.conf.Interface, Git: f.git,
+		User: me, Env: r.env, Network: script.Network(a.conf.Network), Git: f.git,
 		Settings: settings(how.Settings), Warnings: slices.Concat(a.conf.Notes, how.Warnings, notes(f.selection, r.manifest)),
 		Now: a.now(), TTL: a.conf.PlanTTL,
 	}
 	if r.cluster != nil {
 		in.Transport = r.cluster.choice.Transport
 		if here, ok := r.cluster.Client.(*local.Client); ok {
-			in.PathFirst, in.Interface = here.Commands(), ""
+			in.PathFirst, in.Network.Interface = here.Commands(), ""
 		}
 		in.Warnings = append(in.Warnings, r.cluster.choice.Warnings...)
 	}

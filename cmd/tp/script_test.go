@@ -97,7 +97,7 @@ func isolated(work, username, url string) ([]string, error) {
 		}
 	}
 	for _, name := range []string{"git", "bash", "sh", "cat", "chmod", "ln", "ls", "mkdir", "rm",
-		"awk", "cp", "date", "env", "getent", "grep", "mktemp", "mv", "readlink", "sed", "sha256sum", "sleep", "sort", "tar", "uname", "xargs", "zstd"} {
+		"awk", "cp", "date", "env", "getent", "grep", "mkfifo", "mktemp", "mv", "paste", "readlink", "sed", "sha256sum", "sleep", "sort", "tail", "tar", "uname", "xargs", "zstd"} {
 		if path, err := exec.LookPath(name); err == nil {
 			if err := os.Symlink(path, filepath.Join(tools, name)); err != nil {
 				return nil, err

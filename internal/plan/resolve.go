@@ -35,14 +35,15 @@ type Input struct {
 	RunID     string
 	RunDir    string // absolute, shared by all nodes
 	User      string
-	Env       []spec.EnvVar // the caller's allow-list: PATH, HOME, …
-	PathFirst string        // directory in front of the job's PATH, whoever sets it; "" for none
-	Interface string        // of the site's network
+	Env       []spec.EnvVar  // the caller's allow-list: PATH, HOME, …
+	PathFirst string         // directory in front of the job's PATH, whoever sets it; "" for none
+	Network   script.Network // the site's
 	Transport string
 	Git       spec.Provenance
 	Settings  []Setting
 	Warnings  []string
-	Gates     []gates.Gate // gates.All() when nil
+	Gates     []gates.Gate                                // gates.All() when nil
+	Config    func(key string) (value string, known bool) // of slurm.conf; nil when nobody can be asked
 	Now       time.Time
 	TTL       time.Duration // 30 min when 0
 }
@@ -100,7 +101,7 @@ func Resolve(in Input) (*Plan, error) {
 	if list == nil {
 		list = gates.All()
 	}
-	p.Observed.Verdicts = gates.Check(gates.Subject{Spec: in.Spec, Pools: pools, Snapshot: in.Snapshot, Now: in.Now}, list...)
+	p.Observed.Verdicts = gates.Check(gates.Subject{Spec: in.Spec, Pools: pools, Snapshot: in.Snapshot, Now: in.Now, Config: in.Config}, list...)
 	p.Digest = p.Fixed.digest()
 	return p, nil
 }
@@ -135,10 +136,10 @@ func program(in Input, req *slurm.Request, pools []spec.Pool) script.Program {
 			{Name: "TP_RECIPE", Value: s.Recipe.Name},
 			{Name: "TP_FRAMEWORK", Value: s.Framework.Kind},
 		},
-		ExpDir:    path.Join("experiments", s.Experiment),
-		Prolog:    s.Job.Prolog,
-		StageIn:   in.StageIn,
-		Interface: in.Interface,
+		ExpDir:  path.Join("experiments", s.Experiment),
+		Prolog:  s.Job.Prolog,
+		StageIn: in.StageIn,
+		Network: in.Network,
 	}
 	if len(s.Dirs) > 0 {
 		p.ExpDir = s.Dirs[0]

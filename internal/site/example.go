@@ -118,7 +118,9 @@ const tail = `
 # pass = ["http_proxy", "https_proxy"] # taken from the caller into every job
 # get_user_env = false
 
-# Network between the nodes; without it the node chooses.
+# Network between the nodes; without it Slurm's NodeAddr is used, or what the node says.
 # [network]
 # interface = "ib0"
+# family = "ipv4"       # or "ipv6": what to prefer
+# ports = "20000-29999" # for pools; without it those outside the nodes' ephemeral range
 `

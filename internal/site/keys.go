@@ -84,4 +84,6 @@ type environmentKeys struct {
 
 type networkKeys struct {
 	Interface string `toml:"interface"`
+	Family    string `toml:"family"`
+	Ports     string `toml:"ports"`
 }

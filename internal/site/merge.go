@@ -80,8 +80,8 @@ func (c *Config) policy(f *tomlfile.File, k siteKeys) error {
 		}
 	}
 	c.Environment = Environment{Pass: k.Environment.Pass, GetUserEnv: k.Environment.GetUserEnv}
-	c.Interface = k.Network.Interface
-	return nil
+	c.Network = Network(k.Network)
+	return oneOf(f, []string{"network", "family"}, c.Network.Family, "ipv4", "ipv6")
 }
 
 // check looks at what only both files together can tell.

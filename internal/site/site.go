@@ -59,13 +59,20 @@ type Config struct {
 	Images       []string // allow list
 	ImagesSet    bool     // an empty list that is set allows none
 	Environment  Environment
-	Interface    string // network interface between nodes; "" lets the node choose
+	Network      Network // between nodes
 	// Defaults are the [defaults] tables, the site's first: a later layer wins.
 	Defaults []Layer
 
 	implied string // the fleet when no file names one
 	values  map[string]Value
 	fleets  map[string][]Layer // the job settings of each fleet, the site's first
+}
+
+// Network is the network between the nodes, as far as the site must say.
+type Network struct {
+	Interface string // whose addresses are used; "" lets Slurm and the node choose
+	Family    string // "ipv4" or "ipv6" is preferred; "" for ipv4
+	Ports     string // the only ports to use, "20000-29999"
 }
 
 // Layer is one [defaults] table, typed by lab.NewJobFile(File, Prefix, Keys).

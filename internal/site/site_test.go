@@ -79,6 +79,8 @@ pass = ["http_proxy"]
 get_user_env = true
 [network]
 interface = "ib0"
+family = "ipv6"
+ports = "20000-29999"
 `
 
 func TestBothFiles(t *testing.T) {
@@ -96,7 +98,7 @@ account = "mine"
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.RunRoot != home+"/runs" || c.StateDir != home+"/state" || c.PlanTTL != time.Hour || c.Poll != 5*time.Second || c.Interface != "ib0" {
+	if c.RunRoot != home+"/runs" || c.StateDir != home+"/state" || c.PlanTTL != time.Hour || c.Poll != 5*time.Second || c.Network != (Network{"ib0", "ipv6", "20000-29999"}) {
 		t.Errorf("%+v", c)
 	}
 	if o := c.Objects; o.Kind != "s3" || o.Credentials != home+"/creds" || !o.PathStyle {

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/tuneplane/tp/internal/ledger"
+	"github.com/tuneplane/tp/slurm"
 )
 
 var update = flag.Bool("update", false, "rewrite the table in docs/states.md")
@@ -40,6 +41,26 @@ func TestStatesDocument(t *testing.T) {
 		}
 	} else if have != b.String() {
 		t.Error("docs/states.md is not what the code says: go test ./internal/track -update")
+	}
+
+	// Every value that JOB_STATE has in the dialects v0.0.38 to v0.0.45 (openapi of
+	// 22.05 to 26.05), placeholders left out.
+	for _, name := range strings.Fields("PENDING RUNNING SUSPENDED COMPLETED CANCELLED FAILED TIMEOUT NODE_FAIL PREEMPTED BOOT_FAIL DEADLINE OUT_OF_MEMORY " +
+		"LAUNCH_FAILED UPDATE_DB REQUEUED REQUEUE_HOLD SPECIAL_EXIT RESIZING CONFIGURING COMPLETING STOPPED RECONFIG_FAIL POWER_UP_NODE REVOKED REQUEUE_FED " +
+		"RESV_DEL_HOLD SIGNALING STAGE_OUT EXPEDITING") {
+		_, base := table[slurm.State(name)]
+		alone, flag := slurm.Flags()[name]
+		if base == flag {
+			t.Errorf("%s must be a base state or a flag: %v, %v", name, base, flag)
+		}
+		if flag && !strings.Contains(text, fmt.Sprintf("| `%s` | %s | ", name, FromJobs([]slurm.Job{{State: alone, Reason: "BeginTime"}}).State)) {
+			t.Errorf("docs/states.md has no row for %s with %s", name, FromJobs([]slurm.Job{{State: alone, Reason: "BeginTime"}}).State)
+		}
+	}
+	for _, m := range regexp.MustCompile("(?m)^\\| `([A-Z_]+)` \\| ([A-Z]+) \\| ").FindAllStringSubmatch(text, -1) {
+		if _, ok := slurm.Flags()[m[1]]; !ok {
+			t.Errorf("docs/states.md has a flag %s that the code does not know", m[1])
+		}
 	}
 
 	states := []ledger.State{ledger.NotSubmitted, ledger.Accepted, ledger.Queued, ledger.Running, ledger.Paused, ledger.Succeeded,

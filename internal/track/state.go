@@ -4,6 +4,7 @@
 package track
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/tuneplane/tp/gates"
@@ -38,8 +39,8 @@ var table = map[slurm.State]ledger.State{
 }
 
 // FromJobs is the state of one attempt from all its components. Component 0
-// runs the batch script, so its end is the run's; while it pends, any reason
-// of any component may be the one that holds.
+// runs the batch script, so its state is the run's, and its end the run's end;
+// what holds or has hit another component is the reason.
 func FromJobs(jobs []slurm.Job) Seen {
 	if len(jobs) == 0 {
 		return Seen{State: ledger.Unknown, Reason: "Slurm does not know the job"}
@@ -47,29 +48,24 @@ func FromJobs(jobs []slurm.Job) Seen {
 	jobs = slices.Clone(jobs)
 	slices.SortFunc(jobs, func(a, b slurm.Job) int { return a.HetOffset - b.HetOffset })
 	lead := jobs[0]
+	if lead.HetOffset != 0 {
+		return Seen{State: ledger.Unknown, Reason: "Slurm does not know component 0, which runs the script"}
+	}
 	state, known := table[lead.State]
-	if !known {
+	switch {
+	case lead.State == slurm.Revoked || lead.Has(string(slurm.Revoked)) && !state.Final():
+		return Seen{State: ledger.Unknown, Reason: "Slurm state REVOKED: another cluster of the federation has the job"}
+	case !known:
 		return Seen{State: ledger.Unknown, Reason: "Slurm state " + string(lead.State)}
+	case state == ledger.Running && lead.Has("STOPPED"):
+		state = ledger.Paused
 	}
 	seen := Seen{State: state, ExitCode: lead.ExitCode}
 	switch {
-	case lead.Has("COMPLETING") && state.Final():
-		// The script has ended; nodes are being cleaned. The state is final already.
-		seen.Reason = reason(lead)
 	case state == ledger.Queued:
-		seen.State = ledger.Accepted // until the scheduler has looked at it
-		for _, j := range jobs {
-			if j.Reason == "" || j.Reason == "None" {
-				continue
-			}
-			seen.State, seen.Reason = ledger.Queued, j.Reason
-			w := gates.Why(j.Reason, j.Description)
-			seen.Gate = w.Gate
-			if w.Gate != "" {
-				break
-			}
-		}
+		return waiting(jobs)
 	case state.Final():
+		// Also while it is COMPLETING: the script has ended, nodes are being cleaned.
 		seen.Reason = reason(lead)
 		if state == ledger.Succeeded {
 			return seen
@@ -79,8 +75,46 @@ func FromJobs(jobs []slurm.Job) Seen {
 				seen.Reason = reason(j)
 			}
 		}
+	default:
+		// The script is about to notice that a component is gone, and to end the run.
+		for _, j := range jobs[1:] {
+			if seen.Reason == "" && j.State.Ended() && j.State != slurm.Completed {
+				seen.Reason = fmt.Sprintf("component %d is %s", j.HetOffset, j.State)
+			}
+		}
 	}
 	return seen
+}
+
+// waiting is a queued job: held, if any component is, else waiting for the first
+// component whose reason belongs to a gate.
+func waiting(jobs []slurm.Job) Seen {
+	seen := Seen{State: ledger.Accepted} // until the scheduler has looked at it
+	for _, j := range jobs {
+		why := j.Reason
+		if why == "None" {
+			why = ""
+		}
+		if why == "" && (j.Has("REQUEUE_HOLD") || j.Has("SPECIAL_EXIT") || j.Has("RESV_DEL_HOLD")) {
+			why = j.Flags[0]
+		}
+		if why == "" {
+			continue
+		}
+		if held[why] {
+			return Seen{State: ledger.Queued, Reason: why, Gate: gates.Why(why, j.Description).Gate}
+		}
+		if seen.Gate == "" {
+			seen.State, seen.Reason, seen.Gate = ledger.Queued, why, gates.Why(why, j.Description).Gate
+		}
+	}
+	return seen
+}
+
+// held are reasons that somebody must lift, whatever else a job waits for.
+var held = map[string]bool{
+	"JobHeldUser": true, "JobHeldAdmin": true, "job requeued in held state": true, "launch failed requeued held": true, "MaxRequeueLimit": true,
+	"REQUEUE_HOLD": true, "SPECIAL_EXIT": true, "RESV_DEL_HOLD": true,
 }
 
 func reason(j slurm.Job) string {

@@ -3,7 +3,7 @@ export TP_CODE_DIR=$TP_RUN_DIR/code TP_OUT_DIR=$TP_RUN_DIR/out
 export TP_RESTART=${SLURM_RESTART_COUNT:-0} TP_LOG_SUFFIX=
 if ((TP_ATTEMPT > 1)); then TP_LOG_SUFFIX=.attempt$TP_ATTEMPT; fi
 if ((TP_RESTART > 0)); then TP_LOG_SUFFIX+=.restart$TP_RESTART; fi
-tp_mark=$TP_ATTEMPT.$TP_RESTART
+tp_mark=$TP_ATTEMPT.$TP_RESTART tp_cause=''
 declare -A tp_pid=() # of the roles that run
 tp_tmp=$(mktemp -d "${TMPDIR:-/tmp}/tp.XXXXXX")
 tp_log=$TP_RUN_DIR/logs/job-$SLURM_JOB_ID.log
@@ -41,8 +41,12 @@ if [[ $tp_owner != "$SLURM_JOB_ID" ]]; then
   exit 79
 fi
 
+tp_fail() { # EXIT MESSAGE: ends the script for this reason
+  tp_cause=$2
+  exit "$1"
+}
 tp_leave() {
-  local rc=$?
+  local rc=$? i
   trap - EXIT
   local what="the batch script stopped"
   if [[ $rc -ne 0 && ${#tp_pid[@]} -eq 0 ]]; then
@@ -52,7 +56,13 @@ tp_leave() {
       73) what="stage-in had no space or right to write, see the log, and stopped" ;;
     esac
   fi
-  if [[ $rc -ne 0 ]]; then tp_end FAILED "$rc" '' "$what with exit code $rc"; fi
+  if [[ $rc -ne 0 ]]; then tp_end FAILED "$rc" '' "${tp_cause:-$what with exit code $rc}"; fi
+  # The pools' steps end when nobody can talk to them; Slurm would call them cancelled.
+  tp_close
+  for ((i = 0; i < 20; i++)); do
+    kill -0 "${tp_step[@]}" 2>/dev/null || break
+    sleep 0.1
+  done
   rm -rf "$tp_tmp"
   exit "$rc"
 }
@@ -126,6 +136,7 @@ tp_start() { # ROLE COMMAND...
   shift
   (
     trap - EXIT
+    tp_close
     trap 'kill -TERM "$child" 2>/dev/null || true' TERM
     "$@" &
     child=$! rc=0
@@ -209,59 +220,4 @@ tp_role() { # FUNCTION ROLE: runs once per node, under srun
     (set -C && printf '%s %s %s %s\n' "$node" "$TP_NODE_RANK" "$rc" "$TP_ROLE" >"$TP_RUN_DIR/ends/$mark.first") 2>/dev/null
   fi
   exit "$rc"
-}
-
-# ---- addresses and ports of the pools --------------------------------------------
-tp_component() { # COMPONENT: the component's compact node list
-  local list=SLURM_JOB_NODELIST_HET_GROUP_$1
-  printf '%s\n' "${!list:-$SLURM_JOB_NODELIST}"
-}
-tp_addresses() { # COMPONENT: "NODE ADDRESS" lines in Slurm's order; NodeAddr as an IPv4 address when it resolves
-  local list node addr found
-  local -A address=()
-  list=$(tp_component "$1")
-  while read -r node addr; do address[$node]=$addr; done < <(scontrol -o show node "$list" | sed -n 's/^NodeName=\([^ ]*\) .*NodeAddr=\([^ ]*\) .*/\1 \2/p')
-  while read -r node; do
-    addr=${address[$node]:-$node} found=''
-    [[ $addr =~ ^[0-9.]+$ ]] || found=$(getent ahostsv4 "$addr" | awk '!found++ {print $1}') || true
-    printf '%s %s\n' "$node" "${found:-$addr}"
-  done < <(scontrol show hostnames "$list")
-}
-tp_listening() { # ports in use on this node, one per line
-  local hex
-  awk '$4 == "0A" {split($2, a, ":"); print a[2]}' /proc/net/tcp /proc/net/tcp6 2>/dev/null | while read -r hex; do echo $((16#$hex)); done
-}
-tp_interface() { # INTERFACE: "RANK ADDRESS" of this node
-  ip -4 -o addr show dev "$1" scope global | awk -v rank="$SLURM_PROCID" '!found++ {split($4, a, "/"); print rank, a[1]}'
-}
-# Blocks of 16 ports from 10000 to 29999, below every ephemeral range in use
-# (stock Linux starts at 32768). The job id picks where to look first, and ports
-# that anything listens on are passed over.
-declare -A tp_used=()
-tp_next=$((SLURM_JOB_ID * 5 % 1250))
-tp_block() { # sets tp_port to the first of 16 free ports
-  local tries p
-  for ((tries = 0; tries < 1250; tries++)); do
-    tp_port=$((10000 + tp_next * 16))
-    tp_next=$(((tp_next + 1) % 1250))
-    for ((p = tp_port; p < tp_port + 16; p++)); do [[ -z ${tp_used[$p]:-} ]] || continue 2; done
-    return 0
-  done
-  tp_say "no 16 free ports in a row between 10000 and 29999"
-  return 1
-}
-tp_place() { # ROLE COMPONENT OFFSET NODES GPUS: exports where a role runs
-  local var=${1^^}
-  var=TP_ROLE_${var//[^A-Z0-9]/_}
-  local -a nodes addrs
-  mapfile -t nodes < <(sed -n "$(($3 + 1)),$(($3 + $4))s/ .*//p" "$tp_tmp/addresses.$2")
-  mapfile -t addrs < <(sed -n "$(($3 + 1)),$(($3 + $4))s/.* //p" "$tp_tmp/addresses.$2")
-  if [[ ${#nodes[@]} -ne $4 ]]; then
-    tp_say "component $2 has ${#nodes[@]} nodes from $3 on; $1 needs $4"
-    return 1
-  fi
-  tp_block
-  export "${var}_NODES=${nodes[*]}" "${var}_ADDRS=${addrs[*]}" "${var}_HEAD=${addrs[0]}" \
-    "${var}_NNODES=$4" "${var}_GPUS_PER_NODE=$5" "${var}_PORT=$tp_port"
-  tp_say "role $1 on ${nodes[*]} (${addrs[0]} port $tp_port)"
 }

@@ -10,6 +10,7 @@ package script
 import (
 	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/tuneplane/tp/internal/shell"
@@ -31,10 +32,17 @@ type Program struct {
 	Prolog []string
 	// StageIn is bash that brings the bundle to $TP_RUN_DIR/code.
 	StageIn string
-	// Interface names the network interface whose IPv4 address pools use;
-	// empty takes Slurm's NodeAddr.
-	Interface string
-	Steps     []Step // the driver first
+	Network Network
+	Steps   []Step // the driver first
+}
+
+// Network says which addresses and ports pools use. The zero value takes
+// Slurm's NodeAddr, or the node's own address where that does not resolve, IPv4
+// rather than IPv6, and ports outside the nodes' ephemeral range.
+type Network struct {
+	Interface string // whose addresses are used, on every node
+	Family    string // "ipv4" or "ipv6" is preferred; "" for ipv4, but Slurm's word before the node's
+	Ports     string // "20000-29999": the only ones to use
 }
 
 // Step is one role on its pool.
@@ -75,6 +83,10 @@ func (p *Program) check() error {
 		}
 	}
 	seen := map[string]bool{}
+	shape := map[string]Step{}
+	if err := p.Network.check(); err != nil {
+		return err
+	}
 	for _, s := range p.Steps {
 		if !roleName.MatchString(s.Role) {
 			return fmt.Errorf("role %q: expected a lower-case name such as train or reward-model, at most 32 letters", s.Role)
@@ -87,6 +99,40 @@ func (p *Program) check() error {
 		if s.Component < 0 || s.Component >= len(p.Request.Components) {
 			return fmt.Errorf("role %q is on component %d of %d", s.Role, s.Component, len(p.Request.Components))
 		}
+		if !roleName.MatchString(s.Pool) {
+			return fmt.Errorf("pool %q: expected the name of one of its roles", s.Pool)
+		}
+		if first, ok := shape[s.Pool]; ok && (first.Component != s.Component || first.NodeOffset != s.NodeOffset || first.Nodes != s.Nodes) {
+			return fmt.Errorf("roles %s and %s are on pool %s but not on the same nodes", first.Role, s.Role, s.Pool)
+		}
+		shape[s.Pool] = s
+	}
+	return nil
+}
+
+var (
+	portRange     = regexp.MustCompile(`^([0-9]{1,5})-([0-9]{1,5})$`)
+	interfaceName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,14}$`) // IFNAMSIZ
+)
+
+func (n Network) check() error {
+	if n.Family != "" && n.Family != "ipv4" && n.Family != "ipv6" {
+		return fmt.Errorf("network family %q: expected ipv4 or ipv6", n.Family)
+	}
+	if n.Interface != "" && !interfaceName.MatchString(n.Interface) {
+		return fmt.Errorf("network interface %q: expected a name such as eth0 or ib0", n.Interface)
+	}
+	if n.Ports == "" {
+		return nil
+	}
+	m := portRange.FindStringSubmatch(n.Ports)
+	if m == nil {
+		return fmt.Errorf("network ports %q: expected a range such as 20000-29999", n.Ports)
+	}
+	low, _ := strconv.Atoi(m[1])
+	high, _ := strconv.Atoi(m[2])
+	if low < 1024 || high > 65535 || high-low < 63 {
+		return fmt.Errorf("network ports %q: expected at least 64 ports from 1024 to 65535", n.Ports)
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package script
 import (
 	_ "embed"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/tuneplane/tp/internal/shell"
@@ -11,6 +12,9 @@ import (
 
 //go:embed frame.sh
 var frame string
+
+//go:embed pools.sh
+var poolsFrame string
 
 // Render writes the batch script. The text depends on p alone. An error names
 // the value that a script cannot carry.
@@ -38,7 +42,7 @@ func Render(p Program) (string, error) {
 	for _, v := range p.vars() {
 		export(&b, v)
 	}
-	b.WriteString("\n" + frame)
+	b.WriteString("\n" + frame + "\n" + poolsFrame)
 
 	b.WriteString("\n# ---- stage-in: the bundle, verified ------------------------------------------------\n")
 	b.WriteString(strings.TrimRight(p.StageIn, "\n") + "\n")
@@ -120,24 +124,46 @@ func (p *Program) vars() []slurm.EnvVar {
 	return append(vars, p.Vars...)
 }
 
-// places asks every component for addresses and ports in use, then names where
-// each role runs.
+// places starts a step on every pool's nodes, with the placement of its roles'
+// steps so that ranks agree, and names where each pool and role runs.
 func (p *Program) places(b *strings.Builder) {
-	b.WriteString("\n# ---- where the roles run -----------------------------------------------------------\n")
-	for i, c := range p.Request.Components {
-		step := fmt.Sprintf("srun %s--overlap --mpi=none --nodes=%d --ntasks=%d --ntasks-per-node=1 --cpus-per-task=1 --gres=none", p.group(i), c.Nodes, c.Nodes)
-		if p.Interface == "" {
-			fmt.Fprintf(b, "tp_addresses %d >\"$tp_tmp/addresses.%d\"\n", i, i)
-		} else {
-			fmt.Fprintf(b, "%s bash -c \"$(declare -f tp_interface); tp_interface %s\" >\"$tp_tmp/interface.%d\"\n", step, shell.Quote(shell.Quote(p.Interface)), i)
-			fmt.Fprintf(b, "paste -d ' ' <(scontrol show hostnames \"$(tp_component %d)\") <(sort -n \"$tp_tmp/interface.%d\" | sed 's/^[0-9]* //') >\"$tp_tmp/addresses.%d\"\n", i, i, i)
-		}
-		fmt.Fprintf(b, "%s bash -c \"$(declare -f tp_listening); tp_listening\" >\"$tp_tmp/ports.%d\" &\n", step, i)
+	b.WriteString("\n# ---- where the pools and roles run -------------------------------------------------\n")
+	fmt.Fprintf(b, "tp_interface=%s tp_family=%s tp_ports=%s\n", shell.Quote(p.Network.Interface), shell.Quote(p.Network.Family), shell.Quote(p.Network.Ports))
+	pools := p.pools()
+	for _, s := range pools {
+		fmt.Fprintf(b, "tp_pool %s %d srun %s --gres=none\n", s.Pool, s.Nodes, p.place(s, "tp-pool", 1))
 	}
-	b.WriteString("wait\nwhile read -r tp_port; do tp_used[$tp_port]=1; done < <(cat \"$tp_tmp\"/ports.*)\n")
+	b.WriteString("tp_meet_all\n")
+	for _, s := range pools {
+		fmt.Fprintf(b, "tp_place POOL %s %s %d\n", s.Pool, s.Pool, s.GPUsPerNode)
+	}
 	for _, s := range p.Steps {
-		fmt.Fprintf(b, "tp_place %s %d %d %d %d\n", s.Role, s.Component, s.NodeOffset, s.Nodes, s.GPUsPerNode)
+		fmt.Fprintf(b, "tp_place ROLE %s %s %d\n", s.Role, s.Pool, s.GPUsPerNode)
 	}
+}
+
+// pools are the first steps of each pool.
+func (p *Program) pools() []Step {
+	var out []Step
+	for _, s := range p.Steps {
+		if !slices.ContainsFunc(out, func(o Step) bool { return o.Pool == s.Pool }) {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// place are the options of srun that put a step onto its pool's nodes: one task
+// each, beside whatever runs there.
+func (p *Program) place(s Step, name string, cpus int) string {
+	where := ""
+	if len(p.Request.Components) > 1 {
+		where = fmt.Sprintf("--het-group=%d ", s.Component)
+	}
+	if s.NodeOffset > 0 || s.Nodes < p.Request.Components[s.Component].Nodes {
+		where += fmt.Sprintf("--relative=%d ", s.NodeOffset)
+	}
+	return fmt.Sprintf("%s--job-name=%s --overlap --mpi=none --kill-on-bad-exit=1 --nodes=%d --ntasks=%d --ntasks-per-node=1 --cpus-per-task=%d", where, name, s.Nodes, s.Nodes, cpus)
 }
 
 // steps starts the roles, services first so that the driver finds them, and waits.
@@ -145,24 +171,12 @@ func (p *Program) steps(b *strings.Builder) {
 	b.WriteString("\n# ---- start the roles, wait for the driver or the first failure ---------------------\n")
 	for i := len(p.Steps) - 1; i >= 0; i-- {
 		s := p.Steps[i]
-		relative := ""
-		if s.NodeOffset > 0 || s.Nodes < p.Request.Components[s.Component].Nodes {
-			relative = fmt.Sprintf("--relative=%d ", s.NodeOffset)
-		}
 		gpus := ""
 		if g := gres(s.GRES); g != "" {
 			gpus = "--gres=" + shell.Quote(g) + " "
 		}
-		fmt.Fprintf(b, "tp_start %s srun %s%s--job-name=%s --overlap --mpi=none --kill-on-bad-exit=1 --nodes=%d --ntasks=%d --ntasks-per-node=1 --cpus-per-task=%d %s\\\n  bash -c \"$(declare -f tp_role tp_role_%d); tp_role tp_role_%d %s\"\n",
-			s.Role, p.group(s.Component), relative, s.Role, s.Nodes, s.Nodes, s.CPUs, gpus, i, i, s.Role)
+		fmt.Fprintf(b, "tp_start %s srun %s %s\\\n  bash -c \"$(declare -f tp_role tp_role_%d); tp_role tp_role_%d %s\"\n",
+			s.Role, p.place(s, s.Role, s.CPUs), gpus, i, i, s.Role)
 	}
 	b.WriteString("tp_rc=0\ntp_wait || tp_rc=$?\nexit \"$tp_rc\"\n")
-}
-
-// group selects a component of a heterogeneous job; a plain job has none.
-func (p *Program) group(component int) string {
-	if len(p.Request.Components) == 1 {
-		return ""
-	}
-	return fmt.Sprintf("--het-group=%d ", component)
 }

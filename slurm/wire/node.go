@@ -58,9 +58,14 @@ type Partition struct {
 		Time Num `json:"time"`
 	}] `json:"defaults"`
 	Maximums Maybe[struct {
-		Time  Num `json:"time"`
-		Nodes Num `json:"nodes"`
+		Time   Num `json:"time"`
+		Nodes  Num `json:"nodes"`
+		CPUs   Num `json:"cpus_per_node"`
+		Memory Num `json:"partition_memory_per_node"`
 	}] `json:"maximums"`
+	Minimums Maybe[struct {
+		Nodes Num `json:"nodes"`
+	}] `json:"minimums"`
 	Partition Maybe[struct {
 		State Words `json:"state"` // from v0.0.40
 	}] `json:"partition"`
@@ -71,7 +76,10 @@ type Partition struct {
 	State    Words          `json:"state"`
 	MaxTime  Num            `json:"max_time_limit"`
 	DefTime  Num            `json:"default_time_limit"`
+	MinNodes Num            `json:"min nodes per job"`
 	MaxNodes Num            `json:"maximum_nodes_per_job"`
+	MaxCPUs  Num            `json:"maximum_cpus_per_node"`
+	MaxMem   Num            `json:"maximum_memory_per_node"`
 	Total    Num            `json:"total_nodes"`
 	flatPermissions
 }
@@ -116,12 +124,16 @@ func (w *Partition) Model() slurm.Partition {
 		TotalNodes:    w.Nodes.total + w.Total.Count(),
 		MaxTime:       firstTime(w.MaxTime, w.Maximums.V.Time),
 		DefaultTime:   max(0, firstTime(w.DefTime, w.Defaults.V.Time)), // -1: no default
+		MinNodes:      w.MinNodes.Count() + w.Minimums.V.Nodes.Count(),
 		MaxNodes:      w.MaxNodes.Count() + w.Maximums.V.Nodes.Count(),
-		AllowAccounts: either(w.AllowedAccounts, w.Accounts.V.Allowed),
-		DenyAccounts:  either(w.DeniedAccounts, w.Accounts.V.Deny),
-		AllowQOS:      either(w.AllowedQOS, w.QOS.V.Allowed),
-		DenyQOS:       either(w.DeniedQOS, w.QOS.V.Deny),
-		AllowGroups:   either(w.AllowedGroups, w.Groups.V.Allowed),
+		MaxMemPerNode: slurm.MiB(w.MaxMem.Count() + w.Maximums.V.Memory.Count()),
+
+		MaxCPUsPerNode: w.MaxCPUs.Count() + w.Maximums.V.CPUs.Count(),
+		AllowAccounts:  either(w.AllowedAccounts, w.Accounts.V.Allowed),
+		DenyAccounts:   either(w.DeniedAccounts, w.Accounts.V.Deny),
+		AllowQOS:       either(w.AllowedQOS, w.QOS.V.Allowed),
+		DenyQOS:        either(w.DeniedQOS, w.QOS.V.Deny),
+		AllowGroups:    either(w.AllowedGroups, w.Groups.V.Allowed),
 	}
 	return p
 }
