@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -102,5 +101,3 @@ func FuzzParseToken(f *testing.F) {
 		}
 	})
 }
-
-func asError(err error, refusal **slurm.Error) bool { return errors.As(err, refusal) }

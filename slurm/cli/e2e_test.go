@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"os"
 	"slices"
 	"strings"
@@ -114,17 +115,19 @@ func TestScriptsOnTheCluster(t *testing.T) {
 func TestEstimateOnTheCluster(t *testing.T) {
 	lab, version := here(t)
 	c := New(Options{})
-	for components, partition := range map[int]string{1: lab.First.Partition, 2: ""} {
-		r := held(lab, components)
-		r.Hold = false
-		e, err := c.Test(t.Context(), r)
-		if err != nil || time.Until(e.Start) > 7*24*time.Hour || e.Start.IsZero() || e.Nodes == "" || e.CPUs < components || e.Partition != partition || e.Text == "" {
-			t.Errorf("%s, %d components: %+v, %v", version, components, e, err)
+	t.Run(version, func(t *testing.T) {
+		for components, partition := range map[int]string{1: lab.First.Partition, 2: ""} {
+			r := held(lab, components)
+			r.Hold = false
+			e, err := c.Test(t.Context(), r)
+			if err != nil || time.Until(e.Start) > 7*24*time.Hour || e.Start.IsZero() || e.Nodes == "" || e.CPUs < components || e.Partition != partition || e.Text == "" {
+				t.Errorf("%d components: %+v, %v", components, e, err)
+			}
+			r.Components[0].Partition = "nosuch"
+			var refusal *slurm.Error
+			if e, err := c.Test(t.Context(), r); !errors.As(err, &refusal) || refusal.Number != 2000 {
+				t.Errorf("%+v, %v", e, err)
+			}
 		}
-		r.Components[0].Partition = "nosuch"
-		var refusal *slurm.Error
-		if e, err := c.Test(t.Context(), r); !asError(err, &refusal) || refusal.Number != 2000 {
-			t.Errorf("%s: %+v, %v", version, e, err)
-		}
-	}
+	})
 }

@@ -102,6 +102,9 @@ func testEnvironment(t *testing.T, s suite, c slurm.Client) {
 		slurm.EnvVar{Name: "SLURM_NTASKS_PER_NODE", Value: "2"}, slurm.EnvVar{Name: "SLURM_CPUS_PER_TASK", Value: "2"},
 		slurm.EnvVar{Name: "SRUN_CPUS_PER_TASK", Value: "2"}, slurm.EnvVar{Name: "SLURM_SUBMIT_DIR", Value: s.cl.WorkDir},
 		slurm.EnvVar{Name: "SLURM_JOB_NAME", Value: r.Name}))
+	// Nothing of whoever submitted it, and no variable of the request is an option.
+	r.Env = append(r.Env, slurm.EnvVar{Name: "SBATCH_PARTITION", Value: "nosuch"}, slurm.EnvVar{Name: "SBATCH_HOLD", Value: "1"})
+	r.Script += "[ -z \"${LC_ALL+set}${SLURM_JWT+set}${TP_E2E_SLURM+set}${TP_E2E_SLURMRESTD+set}\" ] || exit 8\n[ \"$HOME\" = / ] || exit 9\n[ \"$SBATCH_PARTITION\" = nosuch ] || exit 10\n"
 	jobs := s.await(t, c, submit(t, c, r), ended)
 	if j := jobs[0]; j.State != slurm.Completed {
 		t.Errorf("a variable arrived changed: %s, exit code %d", j.State, j.ExitCode)
