@@ -229,3 +229,23 @@ func TestAStepStartsBesideTheRoles(t *testing.T) {
 		}
 	})
 }
+
+// Pools in partitions that share nodes are counted by nodes, not by partition;
+// where there are enough, the preview says what may happen without bf_hetjob_prio.
+func TestPartitionsThatShareNodes(t *testing.T) {
+	each(t, func(w *world) {
+		w.experiment("shared", map[string]string{"train": "true", "rollout": "true"})
+		w.commit()
+		args := []string{"plan", "shared", "--profile", "train=h100:8", "--partition", "rollout=short", "--time", "10m"}
+		r := w.tp(append(args, "--profile", "rollout=h100:2x1")...)
+		if r.code != 3 || !strings.Contains(r.out, "capacity.neverFits (pool train,rollout)") || !strings.Contains(r.out, "only 2 could ever run it") {
+			w.Errorf("three nodes of two: exit code %d\n%s%s", r.code, r.out, r.err)
+		}
+		r = w.tp(append(args, "--profile", "rollout=h100:1x1")...)
+		said := strings.Contains(r.out, "warn: capacity.deadlock (pool train,rollout)") && strings.Contains(r.out, "partitions h100 and short") && strings.Contains(r.out, "both can use h100-[1-2]")
+		has := strings.Contains(w.must("scontrol", "show", "config"), "bf_hetjob_prio")
+		if r.code != 0 || said == has {
+			w.Errorf("bf_hetjob_prio %v: exit code %d\n%s%s", has, r.code, r.out, r.err)
+		}
+	})
+}
