@@ -114,6 +114,24 @@ func TestPoolsOfOneComponent(t *testing.T) {
 	})
 }
 
+// Node lists may be asked for in any order; ranks and names still agree.
+func TestNodesAskedForInOddOrder(t *testing.T) {
+	each(t, func(w *world) {
+		w.experiment("odd", map[string]string{"train": tell})
+		w.write("experiments/odd/job.toml", "time = \"5m\"\nroles = [\"train\"]\nmem = \"1G\"\ncpus_per_node = 1\n")
+		w.commit()
+		script, dir := w.render("odd", "--profile", "cpu:2")
+		w.sbatch(strings.Replace(script, "#SBATCH --nodes=2\n", "#SBATCH --nodes=2\n#SBATCH --nodelist=cpu-2,cpu-1\n", 1))
+		s := submission{RunDir: dir}
+		for rank, vars := range w.told(s, map[string]int{"train": 2})["train"] {
+			if nodes := strings.Fields(vars["TP_POOL_TRAIN_NODES"]); len(nodes) != 2 || nodes[rank] != vars["SLURMD_NODENAME"] || vars["SLURM_PROCID"] != fmt.Sprint(rank) {
+				w.Errorf("rank %d runs on %s, the list says %q", rank, vars["SLURMD_NODENAME"], nodes)
+			}
+		}
+		w.stop(s)
+	})
+}
+
 // Ports are held, not looked at: nobody listens yet, and a second run on the
 // same machine gets others, and a third is told that there are none left. A
 // killed job leaves nothing behind.
