@@ -11,7 +11,8 @@ import (
 )
 
 // Capacity asks whether the cluster can ever run the pools together
-// (capacity.neverFits blocks) and whether it can now (capacity waits).
+// (capacity.neverFits blocks), whether it can now (capacity waits), and whether
+// its components may keep each other from it (capacity.deadlock warns).
 type Capacity struct{}
 
 // Name is "capacity".
@@ -36,18 +37,19 @@ func (Capacity) Check(s Subject) []Verdict {
 		v.Remedy = neverFitsRemedy(s, v.Pool)
 		return []Verdict{v}
 	}
+	warn := deadlock(s)
 	if v, short := together(s, "capacity.down", Wait, "usable", func(n slurm.Node, p spec.Pool) bool { return shaped(n, p) && n.Usable() }); short {
 		v.Remedy = "tp fleet show"
-		return []Verdict{v}
+		return append([]Verdict{v}, warn...)
 	}
 	if v, short := together(s, "capacity.busy", Wait, "free now", free); short {
 		v.Remedy = "it starts when nodes become free"
 		if s.Snapshot.Info.Local {
 			v = taken(s, v)
 		}
-		return []Verdict{v}
+		return append([]Verdict{v}, warn...)
 	}
-	return nil
+	return warn
 }
 
 // limits are the rules of one pool that no waiting changes; nodes are those of

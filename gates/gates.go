@@ -56,7 +56,7 @@ type Gate interface {
 }
 
 // All lists the gates in the order they are asked and shown.
-func All() []Gate { return []Gate{Admission{}, Offline{}, Capacity{}, HetJob{}, Maintenance{}} }
+func All() []Gate { return []Gate{Admission{}, Offline{}, Capacity{}, Maintenance{}} }
 
 // Check asks every gate. A gate without an objection gives one pass.
 func Check(s Subject, list ...Gate) []Verdict {

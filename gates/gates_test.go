@@ -71,7 +71,7 @@ func TestVerdicts(t *testing.T) {
 			second := pool("cpu", 2, 0)
 			second.Partition, second.Component = "short", 1
 			*p = []spec.Pool{pool("h100", 2, 8), second}
-		}, "hetjob.overlap", Unknown, "partitions h100 and short"},
+		}, "capacity.deadlock", Unknown, "partitions h100 and short"},
 		{"a component of two pools is over the partition's nodes", func(s *slurm.Snapshot, p *[]spec.Pool) {
 			s.Partitions[0].MaxNodes = 1
 			*p = append(*p, pool("h200", 1, 8))
@@ -158,7 +158,7 @@ func TestHetJobsThatShareNodes(t *testing.T) {
 		{"no node in common", with(""), []spec.Pool{pool("h200", 1, 8), second}, Pass},
 	} {
 		s.Config, s.Pools = c.config, c.pools
-		list := Check(s, HetJob{})
+		list := Check(s, Capacity{})
 		if Worst(list) != c.level {
 			t.Errorf("%s: %+v, want %s", c.name, list, c.level)
 		}

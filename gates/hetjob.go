@@ -9,18 +9,12 @@ import (
 	"github.com/tuneplane/tp/slurm"
 )
 
-// HetJob warns of heterogeneous jobs that can wait for each other for ever: the
-// backfill scheduler plans each component by itself, so that one component may
-// be promised the nodes that another one, or another job's, needs. The
+// deadlock warns of heterogeneous jobs that can wait for each other for ever:
+// the backfill scheduler plans each component by itself, so that one component
+// may be promised the nodes that another one, or another job's, needs. The
 // scheduler option bf_hetjob_prio makes it take the components of a job
 // together (slurm.conf(5)); with bf_hetjob_immediate it starts those that fit.
-type HetJob struct{}
-
-// Name is "hetjob".
-func (HetJob) Name() string { return "hetjob" }
-
-// Check compares the nodes that any two components can use.
-func (HetJob) Check(s Subject) []Verdict {
+func deadlock(s Subject) []Verdict {
 	for i, p := range s.Pools {
 		for _, q := range s.Pools[i+1:] {
 			if p.Component == q.Component {
@@ -30,7 +24,7 @@ func (HetJob) Check(s Subject) []Verdict {
 			if len(shared) == 0 {
 				continue
 			}
-			v := Verdict{Gate: "hetjob", Code: "hetjob.overlap", Level: Warn, Pool: p.Name + "," + q.Name,
+			v := Verdict{Gate: "capacity", Code: "capacity.deadlock", Level: Warn, Pool: p.Name + "," + q.Name,
 				Asked:  "two components that start at once, in " + partitions(p, q),
 				Found:  fmt.Sprintf("both can use %s; SchedulerParameters lacks bf_hetjob_prio, so they may wait for each other, or for another such job, for ever", slurm.Compress(shared)),
 				Remedy: "partitions that share no node; or ask your administrator for bf_hetjob_prio=min"}

@@ -35,6 +35,7 @@ type cli struct {
 	Submit   submitCmd   `cmd:"" group:"run" help:"Show a plan, ask, and queue it once."`
 	Plan     planCmd     `cmd:"" group:"run" help:"Show what would run and keep it for tp submit --plan."`
 	Render   renderCmd   `cmd:"" group:"run" help:"Print the batch script; sbatch runs it as it is."`
+	Lint     lintCmd     `cmd:"" group:"run" help:"Check any batch script for what sbatch ignores, cuts short or refuses."`
 	Status   statusCmd   `cmd:"" group:"run" help:"Show the runs that have not ended and the free GPUs."`
 	Job      jobCmd      `cmd:"" group:"run" help:"List, watch and cancel runs."`
 	Init     initCmd     `cmd:"" group:"lab" help:"Make a lab."`

@@ -201,6 +201,9 @@ func (a *app) input(ctx context.Context, r *road, how *recipes.Composition, f fa
 	}
 	if r.cluster != nil {
 		in.Transport = r.cluster.choice.Transport
+		if !r.cluster.info.Local {
+			in.Config = config(ctx, r.cluster.info.Cluster)
+		}
 		if here, ok := r.cluster.Client.(*local.Client); ok {
 			in.PathFirst, in.Network.Interface = here.Commands(), ""
 		}

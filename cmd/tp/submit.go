@@ -19,10 +19,14 @@ type submitCmd struct {
 	Plan string   `placeholder:"DIGEST" help:"Submit a plan that tp plan showed, and nothing else."`
 	Once string   `placeholder:"KEY" help:"Same key, same run: for scripts that may run twice."`
 	Yes  bool     `short:"y" help:"Do not ask."`
+	Test bool     `help:"Ask the scheduler whether it takes the job and when it would start; queue and upload nothing."`
 	Show []string `placeholder:"PART" help:"Also print script, request, manifest, env, config or provenance."`
 }
 
 func (c *submitCmd) Run(ctx context.Context, a *app) error {
+	if c.Test {
+		return c.test(ctx, a)
+	}
 	begin, err := c.begin(ctx, a)
 	if err != nil || begin == nil {
 		return err

@@ -103,6 +103,10 @@ func TestRecordedTextOfTheOldest(t *testing.T) {
 		nodes[1].State != "IDLE" || strings.Join(nodes[1].Features, ",") != "h200,hopper,ib" || strings.Join(nodes[1].Partitions, ",") != "h200,restricted" || nodes[1].Address != "127.0.0.1" {
 		t.Errorf("%+v", nodes)
 	}
+	limited := parsePartitions("PartitionName=x MaxNodes=4 MinNodes=2 MaxCPUsPerNode=32 MaxMemPerNode=64000 State=UP\n")[0]
+	if limited.MaxNodes != 4 || limited.MinNodes != 2 || limited.MaxCPUsPerNode != 32 || limited.MaxMemPerNode != 64000 {
+		t.Errorf("limits: %+v", limited)
+	}
 	partitions := parsePartitions(recording(t, "22.05", "partitions"))
 	if len(partitions) != 3 || !partitions[0].Default || partitions[1].Default || partitions[0].MaxTime != 7*24*60 || partitions[0].DefaultTime != 60 ||
 		partitions[2].Name != "restricted" || strings.Join(partitions[2].AllowAccounts, ",") != "vip" || partitions[0].AllowAccounts != nil || partitions[0].MaxNodes != 0 {

@@ -137,6 +137,7 @@ func parsePartitions(out string) []slurm.Partition {
 			Name: r.text("PartitionName"), State: r.text("State"), Default: r["Default"] == "YES",
 			Nodes: r.text("Nodes"), TotalNodes: r.number("TotalNodes"),
 			MaxTime: minutes(r["MaxTime"]), DefaultTime: max(0, minutes(r["DefaultTime"])), MaxNodes: r.number("MaxNodes"),
+			MinNodes: r.number("MinNodes"), MaxCPUsPerNode: r.number("MaxCPUsPerNode"), MaxMemPerNode: slurm.MiB(r.number("MaxMemPerNode")),
 			AllowAccounts: r.list("AllowAccounts"), DenyAccounts: r.list("DenyAccounts"),
 			AllowQOS: r.list("AllowQos"), DenyQOS: r.list("DenyQos"), AllowGroups: r.list("AllowGroups"),
 		})

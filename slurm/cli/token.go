@@ -32,12 +32,12 @@ func (t Tools) TokenFrom(ctx context.Context, argv []string) (string, error) {
 
 // ClusterName is that of the cluster that the commands talk to.
 func (t Tools) ClusterName(ctx context.Context) (string, error) {
-	out, err := t.call("scontrol", "show", "config").output(ctx)
+	values, err := t.Config(ctx, "ClusterName")
 	if err != nil {
 		return "", err
 	}
-	if name := setting(string(out), "ClusterName"); name != "" {
-		return name, nil
+	if values[0] != "" {
+		return values[0], nil
 	}
 	return "", errors.New("scontrol show config: no ClusterName")
 }

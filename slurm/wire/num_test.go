@@ -149,3 +149,25 @@ func FuzzDecode(f *testing.F) {
 		}
 	})
 }
+
+// A partition's limits, flat and nested; "no limit" is -1, infinite or null.
+func TestPartitionLimits(t *testing.T) {
+	for _, c := range []struct {
+		text string
+		want [4]int64
+	}{
+		{`{"min nodes per job":2,"maximum_nodes_per_job":4,"maximum_cpus_per_node":32,"maximum_memory_per_node":64000}`, [4]int64{2, 4, 32, 64000}},
+		{`{"min nodes per job":0,"maximum_nodes_per_job":-1,"maximum_cpus_per_node":-1,"maximum_memory_per_node":null}`, [4]int64{}},
+		{`{"minimums":{"nodes":2},"maximums":{"nodes":{"set":true,"infinite":false,"number":4},"cpus_per_node":{"set":true,"number":32},"partition_memory_per_node":{"set":true,"number":64000}}}`, [4]int64{2, 4, 32, 64000}},
+		{`{"minimums":{"nodes":0},"maximums":{"nodes":{"set":false,"infinite":true,"number":0},"cpus_per_node":{"set":false,"infinite":true,"number":0},"partition_memory_per_node":{"set":true,"number":0}}}`, [4]int64{}},
+	} {
+		var w Partition
+		if err := Decode([]byte(c.text), &w); err != nil {
+			t.Fatal(err)
+		}
+		p := w.Model()
+		if got := [4]int64{int64(p.MinNodes), int64(p.MaxNodes), int64(p.MaxCPUsPerNode), int64(p.MaxMemPerNode)}; got != c.want {
+			t.Errorf("%s: %v, wanted %v", c.text, got, c.want)
+		}
+	}
+}
