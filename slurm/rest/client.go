@@ -21,12 +21,15 @@ import (
 	"github.com/tuneplane/tp/slurm/wire"
 )
 
-// Options say where slurmrestd is and how to prove who asks. Only URL is
-// needed.
+// Options say where slurmrestd is and how to prove who asks. Only URL or
+// Binary is needed.
 type Options struct {
 	// URL is unix:///path, http://host:port or https://host:port, with an
 	// optional path prefix before /slurm.
 	URL string
+	// Binary is the path of a slurmrestd to be started as a private child, which
+	// needs no URL and no token. Close ends it.
+	Binary string
 	// User goes with the token; Slurm 22.05 demands it.
 	User string
 	// Token fetches a fresh token. nil: the socket's credentials suffice.
@@ -137,7 +140,7 @@ func (c *Client) Ping(ctx context.Context) (slurm.Info, error) {
 		return slurm.Info{}, err
 	}
 	if !pong.Up() {
-		down := &slurm.Unreachable{Op: "ping", Via: c.wire.via, Err: errors.New("slurmctld does not answer slurmrestd")}
+		down := &slurm.Unreachable{Op: "ping", Via: c.link.via, Err: errors.New("slurmctld does not answer slurmrestd")}
 		return slurm.Info{}, c.whyDown(ctx, down)
 	}
 	return slurm.Info{
@@ -159,7 +162,10 @@ func (c *Client) whyDown(ctx context.Context, down error) error {
 }
 
 func (c *Client) transport() string {
-	s := "slurmrestd " + c.Dialect() + " at " + c.wire.via
+	if c.link.children != nil {
+		return "a private slurmrestd " + c.Dialect() + " (" + c.o.Binary + ")"
+	}
+	s := "slurmrestd " + c.Dialect() + " at " + c.link.via
 	if c.tokens != nil {
 		s += " (token)"
 	}

@@ -93,7 +93,7 @@ func (c *Client) authorised(ctx context.Context, op, method, path string, body [
 		case !certain && method == http.MethodPost:
 			// Slurm 22.05 cuts the connection for a bad token just as it does
 			// when slurmctld dies over the request.
-			return answer{}, &slurm.Unreachable{Op: op, Via: c.wire.via, Err: &slurm.AuthError{Op: op, Text: refusal}}
+			return answer{}, &slurm.Unreachable{Op: op, Via: c.link.via, Err: &slurm.AuthError{Op: op, Text: refusal}}
 		case token == "" || stale != "":
 			return answer{}, &slurm.AuthError{Op: op, Text: refusal}
 		}
@@ -105,13 +105,19 @@ func (c *Client) authorised(ctx context.Context, op, method, path string, body [
 }
 
 func (c *Client) roundTrip(ctx context.Context, op, method, path string, body []byte, header http.Header) (answer, error) {
-	client, total := c.wire.reads, 6*c.o.Timeout
+	client, total := c.link.reads, 6*c.o.Timeout
 	if method != http.MethodGet {
-		client, total = c.wire.writes, c.o.SubmitTimeout
+		client, total = c.link.writes, c.o.SubmitTimeout
 	}
 	ctx, cancel := context.WithTimeout(ctx, total)
 	defer cancel()
-	return c.wire.send(ctx, client, op, method, path, body, header)
+	for {
+		a, err := c.link.send(ctx, client, op, method, path, body, header)
+		if k := c.link.children; err != nil && k != nil && method == http.MethodGet && k.next(err) {
+			continue // with other arguments
+		}
+		return a, err
+	}
 }
 
 // refusedToken tells a refused authentication from other failures; text is ""
@@ -140,6 +146,15 @@ func (c *Client) agree(ctx context.Context, op string) (dialect, error) {
 	c.mu.Lock()
 	d := c.dialect
 	c.mu.Unlock()
+	if k := c.link.children; k != nil {
+		if d == 0 { // asking in a dialect that it lacks would end the child
+			d = dialectOf(k.release(ctx))
+			c.mu.Lock()
+			c.dialect = d
+			c.mu.Unlock()
+		}
+		k.speak(d)
+	}
 	if d != 0 {
 		return d, nil
 	}
@@ -156,13 +171,13 @@ func (c *Client) discover(ctx context.Context, op string) (dialect, error) {
 		}
 		if !a.noSuchURL() {
 			if !a.json {
-				return 0, &slurm.Error{Op: op, Text: fmt.Sprintf("%s is no slurmrestd: %s", c.wire.via, a.text()), HTTP: a.status}
+				return 0, &slurm.Error{Op: op, Text: fmt.Sprintf("%s is no slurmrestd: %s", c.link.via, a.text()), HTTP: a.status}
 			}
 			c.confirm(d)
 			return d, nil
 		}
 	}
-	return 0, &slurm.Error{Op: op, Text: fmt.Sprintf("no dialect from %s to %s at %s", oldest, newest, c.wire.via), HTTP: http.StatusNotFound}
+	return 0, &slurm.Error{Op: op, Text: fmt.Sprintf("no dialect from %s to %s at %s", oldest, newest, c.link.via), HTTP: http.StatusNotFound}
 }
 
 func (c *Client) confirm(d dialect) {

@@ -36,6 +36,9 @@ func (c *Client) Submit(ctx context.Context, r *slurm.Request) (slurm.Submitted,
 		if err != nil {
 			return slurm.Submitted{}, fmt.Errorf("submit: %w", err)
 		}
+		if err := c.prove(ctx, "submit"); err != nil {
+			return slurm.Submitted{}, err
+		}
 		a, err := c.doIn(ctx, d, "submit", http.MethodPost, "/slurm/%s/job/submit", body)
 		if again && errors.Is(err, errOtherDialect) {
 			continue
