@@ -318,7 +318,7 @@ func (t *tail) last() string {
 // prove makes sure of a child that reads before a request that must not get
 // lost on the way.
 func (c *Client) prove(ctx context.Context, op string) error {
-	if c.link.children == nil || c.link.children.proven() {
+	if c.wire.children == nil || c.wire.children.proven() {
 		return nil
 	}
 	_, err := c.Ping(ctx)
@@ -331,10 +331,10 @@ func (c *Client) prove(ctx context.Context, op string) error {
 
 // Close ends the private slurmrestd, if there is one, and idle connections.
 func (c *Client) Close() error {
-	c.link.reads.CloseIdleConnections()
-	c.link.writes.CloseIdleConnections()
-	if c.link.children != nil {
-		c.link.children.close()
+	c.wire.reads.CloseIdleConnections()
+	c.wire.writes.CloseIdleConnections()
+	if c.wire.children != nil {
+		c.wire.children.close()
 	}
 	return nil
 }

@@ -10,10 +10,12 @@
 package rest
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
 	"os"
+	"os/user"
 	"sync"
 	"time"
 
@@ -30,8 +32,11 @@ type Options struct {
 	// Binary is the path of a slurmrestd to be started as a private child, which
 	// needs no URL and no token. Close ends it.
 	Binary string
-	// User goes with the token; Slurm 22.05 demands it.
+	// User goes with the token; Slurm 22.05 demands it, and none takes another
+	// name than the token's. Default: what the token's claims say, else Self.
 	User string
+	// Self is who runs this program (default: asked of the system).
+	Self string
 	// Token fetches a fresh token. nil: the socket's credentials suffice.
 	Token func(context.Context) (string, error)
 	TLS   *tls.Config
@@ -83,6 +88,9 @@ func New(o Options) (*Client, error) {
 	if o.Host == "" {
 		o.Host, _ = os.Hostname()
 	}
+	if u, err := user.Current(); o.Self == "" && err == nil {
+		o.Self = u.Username
+	}
 	o.TLS = tlsConfig(o.TLS)
 	w, err := newLink(o)
 	if err != nil {
@@ -132,40 +140,55 @@ func (c *Client) Info(ctx context.Context) (slurm.Info, error) {
 	return info, nil
 }
 
-// Ping is Info without a question to accounting: Account is false, and Cluster
-// is empty before v0.0.40.
-func (c *Client) Ping(ctx context.Context) (slurm.Info, error) {
-	var pong wire.Ping
-	if err := c.read(ctx, "ping", "/slurm/%s/ping", &pong); err != nil {
-		return slurm.Info{}, err
+// User is who the jobs will belong to.
+func (c *Client) User() string {
+	if c.tokens == nil {
+		return c.o.Self
 	}
-	if !pong.Up() {
-		down := &slurm.Unreachable{Op: "ping", Via: c.link.via, Err: errors.New("slurmctld does not answer slurmrestd")}
-		return slurm.Info{}, c.whyDown(ctx, down)
-	}
-	return slurm.Info{
-		Cluster:   string(pong.Meta.Slurm.Cluster),
-		Release:   string(pong.Meta.Slurm.Release),
-		Dialect:   c.Dialect(),
-		Transport: c.transport(),
-	}, nil
+	c.tokens.mu.Lock()
+	defer c.tokens.mu.Unlock()
+	return c.bearer(ParseClaims(c.tokens.current))
 }
 
-// whyDown tells a dead controller from a refused token, which look the same in
-// a ping from 24.11 on; any other read says which.
-func (c *Client) whyDown(ctx context.Context, down error) error {
-	var auth *slurm.AuthError
-	if err := c.read(ctx, "ping", "/slurm/%s/reservations", new(wire.Reservations)); c.tokens != nil && errors.As(err, &auth) {
-		return auth
+func (c *Client) bearer(claims Claims) string {
+	return cmp.Or(c.o.User, claims.User(c.o.Self), c.o.Self)
+}
+
+// Ping is Info without a question to accounting: Account is false, and Cluster
+// is empty before v0.0.40. From 24.11 on a refused token looks like a dead
+// controller there; any other read says which, and brings a fresh token.
+func (c *Client) Ping(ctx context.Context) (slurm.Info, error) {
+	for again := c.tokens != nil; ; again = false {
+		var pong wire.Ping
+		if err := c.read(ctx, "ping", "/slurm/%s/ping", &pong); err != nil {
+			return slurm.Info{}, err
+		}
+		if pong.Up() {
+			return slurm.Info{
+				Cluster:   string(pong.Meta.Slurm.Cluster),
+				Release:   string(pong.Meta.Slurm.Release),
+				Dialect:   c.Dialect(),
+				Transport: c.transport(),
+			}, nil
+		}
+		down := &slurm.Unreachable{Op: "ping", Via: c.wire.via, Err: errors.New("slurmctld does not answer slurmrestd")}
+		if !again {
+			return slurm.Info{}, down
+		}
+		var auth *slurm.AuthError
+		if err := c.read(ctx, "ping", "/slurm/%s/reservations", new(wire.Reservations)); errors.As(err, &auth) {
+			return slurm.Info{}, auth
+		} else if err != nil {
+			return slurm.Info{}, down
+		}
 	}
-	return down
 }
 
 func (c *Client) transport() string {
-	if c.link.children != nil {
+	if c.wire.children != nil {
 		return "a private slurmrestd " + c.Dialect() + " (" + c.o.Binary + ")"
 	}
-	s := "slurmrestd " + c.Dialect() + " at " + c.link.via
+	s := "slurmrestd " + c.Dialect() + " at " + c.wire.via
 	if c.tokens != nil {
 		s += " (token)"
 	}

@@ -73,13 +73,14 @@ func (c *Client) authorised(ctx context.Context, op, method, path string, body [
 		token := ""
 		if c.tokens != nil {
 			var err error
-			if token, err = c.tokens.get(ctx, stale); err != nil {
+			if token, err = c.tokens.get(ctx, stale, method == http.MethodPost); err != nil {
 				return answer{}, &slurm.AuthError{Op: op, Text: err.Error(), Missing: true}
 			}
-			if end := expiry(token); !end.IsZero() && !c.o.Clock().Before(end) {
-				return answer{}, &slurm.AuthError{Op: op, Text: "it expired at " + end.Format("15:04:05")}
+			claims := ParseClaims(token)
+			if claims.Expired(c.o.Clock()) {
+				return answer{}, &slurm.AuthError{Op: op, Text: "it expired at " + claims.Expires.Format("15:04:05")}
 			}
-			header.Set("X-SLURM-USER-NAME", c.o.User)
+			header.Set("X-SLURM-USER-NAME", c.bearer(claims))
 			header.Set("X-SLURM-USER-TOKEN", token)
 		}
 		a, err := c.roundTrip(ctx, op, method, path, body, header)
@@ -93,27 +94,31 @@ func (c *Client) authorised(ctx context.Context, op, method, path string, body [
 		case !certain && method == http.MethodPost:
 			// Slurm 22.05 cuts the connection for a bad token just as it does
 			// when slurmctld dies over the request.
-			return answer{}, &slurm.Unreachable{Op: op, Via: c.link.via, Err: &slurm.AuthError{Op: op, Text: refusal}}
+			return answer{}, &slurm.Unreachable{Op: op, Via: c.wire.via, Err: &slurm.AuthError{Op: op, Text: refusal}}
 		case token == "" || stale != "":
 			return answer{}, &slurm.AuthError{Op: op, Text: refusal}
 		}
 		stale = token
-		if again, err := c.tokens.get(ctx, stale); err != nil || again == stale {
+		again, err := c.tokens.get(ctx, stale, false)
+		if err != nil {
+			return answer{}, &slurm.AuthError{Op: op, Text: fmt.Sprintf("%s; %v", refusal, err)}
+		}
+		if again == stale {
 			return answer{}, &slurm.AuthError{Op: op, Text: refusal}
 		}
 	}
 }
 
 func (c *Client) roundTrip(ctx context.Context, op, method, path string, body []byte, header http.Header) (answer, error) {
-	client, total := c.link.reads, 6*c.o.Timeout
+	client, total := c.wire.reads, 6*c.o.Timeout
 	if method != http.MethodGet {
-		client, total = c.link.writes, c.o.SubmitTimeout
+		client, total = c.wire.writes, c.o.SubmitTimeout
 	}
 	ctx, cancel := context.WithTimeout(ctx, total)
 	defer cancel()
 	for {
-		a, err := c.link.send(ctx, client, op, method, path, body, header)
-		if k := c.link.children; err != nil && k != nil && method == http.MethodGet && k.next(err) {
+		a, err := c.wire.send(ctx, client, op, method, path, body, header)
+		if k := c.wire.children; err != nil && k != nil && method == http.MethodGet && k.next(err) {
 			continue // with other arguments
 		}
 		return a, err
@@ -146,7 +151,7 @@ func (c *Client) agree(ctx context.Context, op string) (dialect, error) {
 	c.mu.Lock()
 	d := c.dialect
 	c.mu.Unlock()
-	if k := c.link.children; k != nil {
+	if k := c.wire.children; k != nil {
 		if d == 0 { // asking in a dialect that it lacks would end the child
 			d = dialectOf(k.release(ctx))
 			c.mu.Lock()
@@ -171,13 +176,13 @@ func (c *Client) discover(ctx context.Context, op string) (dialect, error) {
 		}
 		if !a.noSuchURL() {
 			if !a.json {
-				return 0, &slurm.Error{Op: op, Text: fmt.Sprintf("%s is no slurmrestd: %s", c.link.via, a.text()), HTTP: a.status}
+				return 0, &slurm.Error{Op: op, Text: fmt.Sprintf("%s is no slurmrestd: %s", c.wire.via, a.text()), HTTP: a.status}
 			}
 			c.confirm(d)
 			return d, nil
 		}
 	}
-	return 0, &slurm.Error{Op: op, Text: fmt.Sprintf("no dialect from %s to %s at %s", oldest, newest, c.link.via), HTTP: http.StatusNotFound}
+	return 0, &slurm.Error{Op: op, Text: fmt.Sprintf("no dialect from %s to %s at %s", oldest, newest, c.wire.via), HTTP: http.StatusNotFound}
 }
 
 func (c *Client) confirm(d dialect) {

@@ -56,7 +56,7 @@ type answer struct {
 	env      wire.Envelope // decoded for failures and small bodies only
 }
 
-func newLink(o Options) (*wire, error) {
+func newLink(o Options) (*link, error) {
 	if o.Binary != "" {
 		return childLink(o)
 	}
