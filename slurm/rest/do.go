@@ -130,6 +130,7 @@ func (c *Client) roundTrip(ctx context.Context, op, method, path string, body []
 // bad tokens and other things.
 func (a answer) refusedToken(withToken bool) (text string, certain bool) {
 	number, words := wire.Describe(a.env.Errors)
+	words = foreign(words)
 	switch {
 	case a.status == http.StatusUnauthorized,
 		a.status == http.StatusNetworkAuthenticationRequired,

@@ -22,7 +22,7 @@ import (
 
 const (
 	// maxAnswer bounds a body. 10,000 nodes are about 30 MB on 26.05.
-	maxAnswer = 256 << 20
+	maxAnswer = 128 << 20
 	// maxShort bounds an error and the answer to a write, which have a few kB.
 	maxShort = 1 << 20
 	// readTimeout is how long a read may take to its first byte. A lab
@@ -202,10 +202,16 @@ func shorten(ctx context.Context, err error) error {
 	}
 	var u *url.Error
 	if errors.As(err, &u) {
-		return u.Err
+		err = u.Err
 	}
-	return err
+	return quoted{err}
 }
+
+// quoted is an error of net/http, which may repeat a server's words whole.
+type quoted struct{ error }
+
+func (q quoted) Error() string { return foreign(q.error.Error()) }
+func (q quoted) Unwrap() error { return q.error }
 
 // text is a plain answer in one line.
 func (a answer) text() string {
