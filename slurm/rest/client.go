@@ -48,13 +48,17 @@ type Options struct {
 	// first; a server that lacks it is asked anew.
 	Dialect string
 	// Known is an earlier Info of this server. While the release is the same,
-	// cluster name and accounting are not asked for again: every question to
-	// slurmdbd costs 90 to 180 ms on 22.05 (5 ms on 26.05).
+	// accounting that was there and the cluster's name are not asked for again:
+	// every question to slurmdbd costs 90 to 180 ms on 22.05 (5 ms on 26.05).
 	Known slurm.Info
 	// Mine lists the caller's own jobs, by squeue --me: slurmctld over REST
 	// filters by nothing. nil, or a slurm.ErrCannotLookUp from it: look-up by
 	// name relies on accounting.
-	Mine  func(context.Context) ([]slurm.Job, error)
+	Mine func(context.Context) ([]slurm.Job, error)
+	// ClusterName is asked where slurmrestd does not say it: v0.0.38 and .39
+	// without accounting.
+	ClusterName func(context.Context) (string, error)
+
 	Clock func() time.Time
 	// Host becomes SLURM_SUBMIT_HOST (default: this host).
 	Host string
@@ -125,14 +129,17 @@ func (c *Client) Info(ctx context.Context) (slurm.Info, error) {
 	if err != nil {
 		return slurm.Info{}, err
 	}
-	if k := c.o.Known; k.Cluster != "" && k.Release == info.Release && (info.Cluster == "" || k.Cluster == info.Cluster) {
-		info.Cluster, info.Account = k.Cluster, k.Account
+	if k := c.o.Known; k.Account && k.Cluster != "" && k.Release == info.Release && (info.Cluster == "" || k.Cluster == info.Cluster) {
+		info.Cluster, info.Account = k.Cluster, true
 	} else {
 		var clusters wire.Clusters
 		info.Account = c.read(ctx, "list clusters", "/slurmdb/%s/clusters", &clusters) == nil
 		if info.Cluster == "" && len(clusters.Clusters) == 1 { // v0.0.38 and .39 do not say it
 			info.Cluster = string(clusters.Clusters[0].Name)
 		}
+	}
+	if info.Cluster == "" && c.o.ClusterName != nil {
+		info.Cluster, _ = c.o.ClusterName(ctx) // "" where that fails as well
 	}
 	c.mu.Lock()
 	c.info = &info
