@@ -26,11 +26,13 @@ import (
 )
 
 type cli struct {
-	Dir      string           `short:"C" placeholder:"DIR" help:"Start looking for the lab here instead of the current directory."`
-	Fleet    string           `placeholder:"NAME" help:"Cluster to use; the site file names them."`
-	JSON     bool             `help:"One JSON document on stdout, errors too."`
-	TrustLab bool             `help:"Accept a lab whose marker file belongs to somebody else, this once."`
-	Version  kong.VersionFlag `help:"Print the version and exit."`
+	Dir       string           `short:"C" placeholder:"DIR" help:"Start looking for the lab here instead of the current directory."`
+	Fleet     string           `placeholder:"NAME" help:"Cluster to use; the site file names them."`
+	Transport string           `env:"TP_TRANSPORT" placeholder:"WAY" help:"Way to the cluster: url, socket, child or cli, or several in the order to try."`
+	TokenFile string           `placeholder:"FILE" help:"Token of slurmrestd, instead of the site file's."`
+	JSON      bool             `help:"One JSON document on stdout, errors too."`
+	TrustLab  bool             `help:"Accept a lab whose marker file belongs to somebody else, this once."`
+	Version   kong.VersionFlag `help:"Print the version and exit."`
 
 	Submit   submitCmd   `cmd:"" group:"run" help:"Show a plan, ask, and queue it once."`
 	Plan     planCmd     `cmd:"" group:"run" help:"Show what would run and keep it for tp submit --plan."`

@@ -112,6 +112,18 @@ func (a Attempt) String() string {
 	return a.What + ": " + strings.Join(strings.Fields(a.Err.Error()), " ")
 }
 
+// Others are the ways that were not taken, and why, but for addresses that
+// failed: those are in Warnings.
+func (c Choice) Others() []string {
+	var out []string
+	for _, a := range c.Rejected {
+		if a.Way != URL || a.What == noun[URL] {
+			out = append(out, a.String())
+		}
+	}
+	return out
+}
+
 // Error lists every way that was tried.
 type Error struct {
 	Fleet    string
@@ -235,7 +247,7 @@ func (s *search) reject(c candidate, err error) {
 	case s.NoFallback:
 		s.barrier = errors.New("fallback = false: nothing stands in for the address")
 	case c.user != "" && c.user != s.self:
-		s.barrier = fmt.Errorf("the address is asked as %s, here it would be %s", c.user, s.self)
+		s.barrier = fmt.Errorf("the fleet is asked as %s, here it would be %s", c.user, s.self)
 	case s.expect == "" && !s.Alone:
 		s.barrier = fmt.Errorf("nothing says that fleet %s is the cluster of this machine; cluster = NAME under [fleets.%s] does", s.Name, s.Name)
 	}

@@ -47,6 +47,9 @@ const probeTimeout = 2 * time.Second
 
 // candidates are the places of a way, or one that says why there is none.
 func (s *search) candidates(way Way) []candidate {
+	if s.barrier == nil && s.User != "" && s.User != s.self {
+		s.barrier = fmt.Errorf("the fleet is asked as %s, here it would be %s", s.User, s.self)
+	}
 	if way != URL && s.barrier != nil {
 		return []candidate{{way: way, what: noun[way], err: s.barrier}}
 	}
