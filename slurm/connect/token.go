@@ -2,7 +2,6 @@ package connect
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -146,6 +145,3 @@ func readToken(path string) (token string, open os.FileMode, err error) {
 	}
 	return token, open, nil
 }
-
-// errNoCommands is what the command line is until it is there.
-var errNoCommands = errors.New("not tried")
