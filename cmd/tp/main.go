@@ -102,6 +102,9 @@ func Main(args []string, streams *ui.Streams) fault.Code {
 		c.JSON = c.JSON || wantsJSON(args) // kong has not set it when the line cannot be read
 		return a.report(usage(err))
 	}
+	if _, err := transports(c.Transport); err != nil { // not only where a cluster is asked
+		return a.report(err)
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	kctx.BindTo(ctx, (*context.Context)(nil))

@@ -19,12 +19,12 @@ func (a *app) reaching(fleet site.Fleet) (connect.Fleet, error) {
 	if fleet.URL != "" {
 		f.URLs = []string{fleet.URL}
 	}
-	ways := fleet.Transports
-	if a.cli.Transport != "" {
-		ways = strings.Split(a.cli.Transport, ",")
-		if err := site.CheckTransports(ways); err != nil {
-			return f, fault.New(fault.Usage, "--transport: %w", err).WithHint("tp doctor says which ways work here")
-		}
+	ways, err := transports(a.cli.Transport)
+	if err != nil {
+		return f, err
+	}
+	if ways == nil {
+		ways = fleet.Transports
 	}
 	for _, name := range ways {
 		f.Order = append(f.Order, connect.Way(name))
@@ -44,6 +44,18 @@ func (a *app) reaching(fleet site.Fleet) (connect.Fleet, error) {
 	}
 	f.Alone = clusters <= 1
 	return f, nil
+}
+
+// transports reads --transport; nil without it.
+func transports(flag string) ([]string, error) {
+	if flag == "" {
+		return nil, nil
+	}
+	ways := strings.Split(flag, ",")
+	if err := site.CheckTransports(ways); err != nil {
+		return nil, fault.New(fault.Usage, "--transport: %w", err).WithHint("tp doctor, which says what works here")
+	}
+	return ways, nil
 }
 
 // circumstances are what connect cannot know by itself.

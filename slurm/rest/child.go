@@ -220,18 +220,31 @@ func (p *pipes) Read(b []byte) (int, error) {
 		p.answered.Store(true)
 	}
 	if n == 0 && errors.Is(err, io.EOF) {
-		select {
-		case <-p.ended:
-			if p.failed != nil {
-				return 0, &childError{rung: p.rung, mute: !p.answered.Load(), err: p.failed, said: p.said.last()}
-			}
-		case <-time.After(childGrace):
-		}
+		err = p.death(err)
 	}
 	return n, err
 }
 
-func (p *pipes) Write(b []byte) (int, error) { return p.in.Write(b) }
+// Write says what the child died of, instead of a broken pipe.
+func (p *pipes) Write(b []byte) (int, error) {
+	n, err := p.in.Write(b)
+	if errors.Is(err, syscall.EPIPE) {
+		err = p.death(err)
+	}
+	return n, err
+}
+
+// death is why the child ended, or how that was noticed.
+func (p *pipes) death(noticed error) error {
+	select {
+	case <-p.ended:
+		if p.failed != nil {
+			return &childError{rung: p.rung, mute: !p.answered.Load(), err: p.failed, said: p.said.last()}
+		}
+	case <-time.After(childGrace):
+	}
+	return noticed
+}
 
 // Close kills the child, which has nothing to lose: what it was asked is
 // either with slurmctld already or will never be.

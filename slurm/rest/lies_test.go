@@ -143,7 +143,7 @@ func TestAnswerAboutAnotherJob(t *testing.T) {
 		case strings.HasSuffix(r.URL.Path, "/slurm/v0.0.42/job/9"): // a component
 			reply(w, 200, `{"jobs":[{"job_id":10,"het_job_id":{"set":true,"number":9},"job_state":["PENDING"],"name":"x"}]}`)
 		case strings.HasSuffix(r.URL.Path, "/slurm/v0.0.42/job/11"): // a task
-			reply(w, 200, `{"jobs":[{"job_id":12,"array_job_id":{"set":true,"number":11},"job_state":["PENDING"],"name":"x"}]}`)
+			reply(w, 200, `{"jobs":[{"job_id":12,"array_job_id":{"set":true,"number":11},"array_task_id":{"set":true,"number":1},"job_state":["PENDING"],"name":"x"}]}`)
 		case strings.HasPrefix(r.URL.Path, "/slurmdb/v0.0.42/job/13"):
 			reply(w, 200, `{"jobs":[{"job_id":14,"state":{"current":["COMPLETED"]},"name":"x"}]}`)
 		default:
