@@ -7,6 +7,7 @@ import (
 
 	"github.com/tuneplane/tp/internal/plan"
 	"github.com/tuneplane/tp/internal/site"
+	"github.com/tuneplane/tp/slurm/connect"
 )
 
 type doctorCmd struct{}
@@ -31,7 +32,8 @@ func (c *doctorCmd) Run(ctx context.Context, a *app) error {
 			path, err := exec.LookPath(name)
 			list = append(list, finding{err == nil, name + ": " + either(err == nil, path, "not found"), either(err == nil, "", "install "+name+": jobs unpack their code with it")})
 		}
-	} else {
+	} else if err == nil {
+		list = append(list, a.checkWays(ctx, fleet)...)
 		for _, name := range []string{"squeue", "scontrol"} {
 			path, err := exec.LookPath(name)
 			list = append(list, finding{true, name + ": " + either(err == nil, path, "not found; jobs are looked up through slurmrestd and accounting only"), ""})
@@ -41,6 +43,24 @@ func (c *doctorCmd) Run(ctx context.Context, a *app) error {
 	list = append(list, a.checkRunRoot(), a.checkStore(ctx))
 	list = append(list, a.checkFleets(ctx, conf)...)
 	return a.findings(list)
+}
+
+// checkWays tries every way to the cluster; one is enough, and checkFleets says
+// whether there is one.
+func (a *app) checkWays(ctx context.Context, fleet site.Fleet) []finding {
+	f, err := a.reaching(fleet)
+	if err != nil {
+		return []finding{{false, err.Error(), ""}}
+	}
+	var list []finding
+	for _, way := range connect.Survey(ctx, f, a.circumstances(fleet, a.known(fleet).load())) {
+		text := way.What + " works"
+		if way.Err != nil {
+			text = "not by " + way.String()
+		}
+		list = append(list, finding{true, fmt.Sprintf("way %s of fleet %s: %s", way.Way, fleet.Name, text), ""})
+	}
+	return list
 }
 
 // checkRunRoot makes a run directory's parent and looks at its file system.

@@ -200,7 +200,7 @@ func (a *app) input(ctx context.Context, r *road, how *recipes.Composition, f fa
 		Now: a.now(), TTL: a.conf.PlanTTL,
 	}
 	if r.cluster != nil {
-		in.Transport = r.cluster.choice.Transport
+		in.Transport, in.OtherWays = r.cluster.choice.Transport, r.cluster.choice.Others()
 		if !r.cluster.info.Local {
 			in.Config = config(ctx, r.cluster.info.Cluster)
 		}

@@ -105,6 +105,12 @@ func (a *app) checkFleets(ctx context.Context, conf *site.Config) []finding {
 			continue
 		}
 		list = append(list, finding{true, "fleet " + cl.fleet.Name + " answers: " + cl.choice.Transport, ""})
+		for _, other := range cl.choice.Others() {
+			list = append(list, finding{true, "fleet " + cl.fleet.Name + " not by " + other, ""})
+		}
+		for _, text := range cl.choice.Warnings {
+			list = append(list, finding{true, text, ""})
+		}
 		snap, err := cl.Snapshot(ctx)
 		if err != nil {
 			list = append(list, finding{false, "fleet " + cl.fleet.Name + ": " + err.Error(), ""})

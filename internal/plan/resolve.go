@@ -39,6 +39,8 @@ type Input struct {
 	PathFirst string         // directory in front of the job's PATH, whoever sets it; "" for none
 	Network   script.Network // the site's
 	Transport string
+	// OtherWays were not taken, with the reason of each.
+	OtherWays []string
 	Git       spec.Provenance
 	Settings  []Setting
 	Warnings  []string
@@ -89,7 +91,7 @@ func Resolve(in Input) (*Plan, error) {
 			Spec: in.Spec, Pools: pools, Request: req, Bundle: in.Bundle,
 		},
 		Observed: Observed{
-			Transport: in.Transport, Warnings: append(in.Warnings, warnings...),
+			Transport: in.Transport, OtherWays: in.OtherWays, Warnings: append(in.Warnings, warnings...),
 			NewBytes: in.NewBytes, Provenance: in.Git, Settings: in.Settings,
 		},
 	}

@@ -97,6 +97,11 @@ const head = `# Site file of tp. Every key is optional; a commented line shows a
 # url = "http://slurmrestd.example.org:6820"
 # token_command = ["scontrol", "token", "lifespan=3600"]
 # timeout = "10s"
+# user = "alice"        # in Slurm, where it is not the name in the token
+# cluster = "main"      # ClusterName of slurm.conf: nobody else is taken for it
+# transports = ["url", "socket", "child", "cli"] # ways to try; transport = "cli" forces one
+# fallback = true       # false: nothing stands in for the url
+# slurmrestd = "/opt/slurm/sbin/slurmrestd" # for a private one; found by itself in the usual places
 # account = "research"
 # partition = "gpu"
 # qos = "normal"

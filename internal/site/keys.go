@@ -54,6 +54,12 @@ type fleetKeys struct {
 	TokenFile    string   `toml:"token_file"`
 	TokenCommand []string `toml:"token_command"`
 	Timeout      string   `toml:"timeout"`
+	User         string   `toml:"user"`
+	Cluster      string   `toml:"cluster"`
+	Transport    string   `toml:"transport"`
+	Transports   []string `toml:"transports"`
+	Fallback     *bool    `toml:"fallback"`
+	Slurmrestd   string   `toml:"slurmrestd"`
 	Account      string   `toml:"account"`
 	Partition    string   `toml:"partition"`
 	QOS          string   `toml:"qos"`

@@ -28,6 +28,9 @@ func Plan(w io.Writer, p *plan.Plan, now time.Time) {
 		line("about", "%s", d)
 	}
 	line("fleet", "%s", Fleet(p))
+	for _, other := range o.OtherWays {
+		line("", "not by %s", other)
+	}
 	image := f.Spec.Image
 	if image == "" {
 		image = "none: runs on the node itself"

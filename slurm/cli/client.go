@@ -21,8 +21,8 @@ type Options struct {
 	// again while the controller is busy, and giving up early leaves the job in
 	// doubt.
 	SubmitTimeout time.Duration
-	// Known is an earlier Info: while the release is the same, accounting is
-	// not asked whether it answers.
+	// Known is an earlier Info: while the release is the same, accounting that
+	// was there is not asked whether it answers.
 	Known slurm.Info
 	Clock func() time.Time
 }
@@ -127,8 +127,8 @@ func (c *Client) Info(ctx context.Context) (slurm.Info, error) {
 	if err != nil {
 		return slurm.Info{}, err
 	}
-	if k := c.o.Known; k.Cluster == info.Cluster && k.Release == info.Release {
-		info.Account = k.Account
+	if k := c.o.Known; k.Account && k.Cluster == info.Cluster && k.Release == info.Release {
+		info.Account = true
 	} else {
 		_, err := c.ask(ctx, "ask accounting", "sacct", "--noheader", "--parsable2", "--allocations", "--format=jobid", "--jobs=1")
 		info.Account = err == nil

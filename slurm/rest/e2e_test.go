@@ -18,7 +18,8 @@ import (
 //
 //	URL USER WORKDIR [TOKEN-COMMAND …]
 //
-// WORKDIR exists on the nodes; the command prints a token as scontrol does and
+// An absolute path in place of URL is a slurmrestd to be started as a private
+// child, which needs USER to run the test. WORKDIR exists on the nodes; the command prints a token as scontrol does and
 // is needed for http:// only.
 func TestConformance(t *testing.T) {
 	servers := os.Getenv("TP_E2E_SLURMRESTD")
@@ -41,6 +42,9 @@ func TestConformance(t *testing.T) {
 func open(t *testing.T, f []string, dialect string) *rest.Client {
 	t.Helper()
 	o := rest.Options{URL: f[0], User: f[1], Dialect: dialect}
+	if strings.HasPrefix(f[0], "/") {
+		o.URL, o.Binary = "", f[0]
+	}
 	if len(f) > 3 {
 		o.Token = func(ctx context.Context) (string, error) {
 			out, err := exec.CommandContext(ctx, f[3], f[4:]...).Output()
@@ -57,6 +61,7 @@ func open(t *testing.T, f []string, dialect string) *rest.Client {
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { _ = c.Close() })
 	return c
 }
 
