@@ -25,13 +25,15 @@ func full() *Request {
 // job is full as a cluster reports it.
 func job() Job {
 	return Job{
-		ID: 5, Name: "n", Comment: "tp:x", WorkDir: "/w", Output: "/w/5.out", Error: "/w/%j.err", State: Pending,
-		Eligible: time.Unix(2000000000, 0), Deadline: time.Unix(2000009000, 0), Dependency: "afterok:7(unfulfilled)", KillInvalid: true, Requeue: true,
-		Nice: 5, MailType: []string{"FAIL", "END"}, MailUser: "ann", WCKey: "*w", Extra: "e", Container: "/c",
-		Partition: "h200", Account: "a", QOS: "q", Reservation: "r", Constraint: "ib", Prefer: "hopper", Licenses: "matlab",
-		Required: "n[1]", Excluded: "n[3-4]", Nodes: 2, Tasks: 2, CPUsPerTask: 64, CPUs: 128, Memory: 1000, MemoryPerCPU: 10, MemoryPerGPU: 20,
-		GRES: []GRES{{Name: "gpu", Type: "h200", Count: 8}}, TimeLimit: 45, TimeMin: 30, Share: ExclusiveUser, Network: "ib",
-		Switches: 1, SwitchWait: time.Minute, Segment: 2,
+		ID: 5, Name: "n", Comment: "tp:x", WorkDir: "/w", Output: "/w/5.out", State: Pending, Dependency: "afterok:7(unfulfilled)", Requeue: true,
+		Partition: "h200", Account: "a", QOS: "q", Reservation: "r", Constraint: "ib", Licenses: "matlab",
+		Required: "n[1]", Excluded: "n[3-4]", Nodes: 2, Tasks: 2, CPUsPerTask: 64, CPUs: 128, Memory: 1000,
+		GRES: []GRES{{Name: "gpu", Type: "h200", Count: 8}}, TimeLimit: 45,
+		Asked: Asked{
+			Error: "/w/%j.err", Eligible: time.Unix(2000000000, 0), Deadline: time.Unix(2000009000, 0), KillInvalid: true,
+			Nice: 5, MailType: []string{"FAIL", "END"}, MailUser: "ann", WCKey: "*w", Extra: "e", Container: "/c", Prefer: "hopper",
+			MemoryPerCPU: 10, MemoryPerGPU: 20, TimeMin: 30, Share: ExclusiveUser, Network: "ib", Switches: 1, SwitchWait: time.Minute, Segment: 2,
+		},
 	}
 }
 
@@ -56,7 +58,7 @@ func TestCompareKnowsEveryField(t *testing.T) {
 		t.Fatalf("what is equal differs: %v", found)
 	}
 	// A cluster that listened to nothing.
-	found := Compare(full(), []Job{{State: Pending, Dependency: "afterok:7", Eligible: time.Unix(1, 0), Priority: 3}})
+	found := Compare(full(), []Job{{State: Pending, Dependency: "afterok:7", Asked: Asked{Eligible: time.Unix(1, 0), Priority: 3}}})
 	missing := map[string]bool{}
 	for _, d := range found {
 		missing[d.Field] = true
@@ -66,7 +68,7 @@ func TestCompareKnowsEveryField(t *testing.T) {
 			t.Errorf("%s is left out and nothing is said", name)
 		}
 	}
-	for _, d := range Compare(full(), []Job{{State: Pending, Untold: []string{"Share", "Extra"}}}) {
+	for _, d := range Compare(full(), []Job{{State: Pending, Asked: Asked{Untold: []string{"Share", "Extra"}}}}) {
 		if d.Field == "Share" || d.Field == "Extra" {
 			t.Errorf("%v, and nobody told", d)
 		}

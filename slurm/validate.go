@@ -156,6 +156,11 @@ func (c *Component) validate(i int) error {
 	default:
 		return fmt.Errorf("sharing %q: expected exclusive, user, mcs, topo or oversubscribe", string(c.Share))
 	}
+	for _, node := range slices.Concat(c.NodeList, c.Exclude) {
+		if strings.Contains(node, "/") { // sbatch would read the list from that file
+			return fmt.Errorf("%q is no node name", node)
+		}
+	}
 	for _, g := range c.GRES {
 		if g.Name == "" || g.Count < 0 || strings.ContainsAny(g.Name+g.Type, ":,= \t\n\x00") {
 			return fmt.Errorf("bad GRES %q", g)

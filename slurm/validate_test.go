@@ -67,6 +67,7 @@ func TestValidate(t *testing.T) {
 		"preferred":             func(_ *Request, c *Component) { c.Prefer = "\n" },
 		"network":               func(_ *Request, c *Component) { c.Network = "\n" },
 		"node list":             func(_ *Request, c *Component) { c.NodeList = []string{"\x00"} },
+		"no node name":          func(_ *Request, c *Component) { c.Exclude = []string{"/etc/passwd"} },
 		"bad GRES":              func(_ *Request, c *Component) { c.GRES = []GRES{{Name: "gpu", Type: "a,b", Count: 1}} },
 	} {
 		r := valid()
