@@ -62,7 +62,7 @@ func (r *Request) validateScript() error {
 	case len(r.Script) > MaxScript:
 		return fmt.Errorf("the batch script has %d bytes: Slurm takes at most %d (max_script_size)", len(r.Script), MaxScript)
 	}
-	return plainText("the batch script", r.Script)
+	return noNUL("the batch script", r.Script)
 }
 
 func (r *Request) validateEnv() error {
@@ -73,7 +73,7 @@ func (r *Request) validateEnv() error {
 		if v.Name == "" || strings.ContainsAny(v.Name, "=\x00") || !utf8.ValidString(v.Name) {
 			return fmt.Errorf("bad name of an environment variable: %q", v.Name)
 		}
-		if err := plainText("environment variable "+v.Name, v.Value); err != nil {
+		if err := noNUL("environment variable "+v.Name, v.Value); err != nil {
 			return err
 		}
 	}
@@ -138,8 +138,6 @@ func (c *Component) validate(i int) error {
 		return fmt.Errorf("the least time limit %s is over the time limit %s", c.TimeMin, c.TimeLimit)
 	case i > 0 && c.Licenses != "":
 		return errors.New("licences can only be asked for by component 0")
-	case c.Segment > c.Nodes:
-		return fmt.Errorf("segments of %d nodes on %d nodes", c.Segment, c.Nodes)
 	case c.SwitchWait > 0 && c.Switches == 0:
 		return errors.New("a time to wait for switches without a number of switches")
 	case c.GPUOption != "" && c.GPUOption != "gres" && c.GPUOption != "gpus-per-node":
@@ -187,14 +185,10 @@ func (c *Component) memoryModes() []string {
 	return out
 }
 
-// plainText refuses what JSON or C strings would change on the way: a NUL ends
-// a C string, and encoding/json replaces bytes that are not UTF-8.
-func plainText(what, s string) error {
+// noNUL: a NUL ends a C string.
+func noNUL(what, s string) error {
 	if strings.IndexByte(s, 0) >= 0 {
 		return fmt.Errorf("%s holds a NUL byte", what)
-	}
-	if !utf8.ValidString(s) {
-		return fmt.Errorf("%s is not valid UTF-8, which JSON cannot carry", what)
 	}
 	return nil
 }
@@ -206,8 +200,8 @@ func oneLine(lines []line) error {
 		if strings.ContainsFunc(l.text, unicode.IsControl) {
 			return fmt.Errorf("%s %q holds a control character", l.what, l.text)
 		}
-		if err := plainText(l.what, l.text); err != nil {
-			return err
+		if !utf8.ValidString(l.text) {
+			return fmt.Errorf("%s %q is not valid UTF-8", l.what, l.text)
 		}
 	}
 	return nil

@@ -3,8 +3,10 @@ package rest
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
+	"unicode/utf8"
 
 	"github.com/tuneplane/tp/slurm"
 )
@@ -115,6 +117,9 @@ func encode(r *slurm.Request, d dialect, host string) (body []byte, warnings []s
 	if err := r.Validate(); err != nil {
 		return nil, nil, err
 	}
+	if err := textual(r); err != nil {
+		return nil, nil, err
+	}
 	jobs := make([]map[string]any, len(r.Components))
 	for i := range r.Components {
 		p := part{Component: &r.Components[i], r: r, index: i, d: d, host: host}
@@ -156,6 +161,19 @@ func encode(r *slurm.Request, d dialect, host string) (body []byte, warnings []s
 	enc.SetEscapeHTML(false)
 	err = enc.Encode(doc)
 	return b.Bytes(), warnings, err
+}
+
+// textual refuses bytes that encoding/json would replace in silence.
+func textual(r *slurm.Request) error {
+	if !utf8.ValidString(r.Script) {
+		return errors.New("the batch script is not valid UTF-8, which JSON cannot carry")
+	}
+	for _, v := range r.Env {
+		if !utf8.ValidString(v.Value) {
+			return fmt.Errorf("environment variable %s is not valid UTF-8, which JSON cannot carry", v.Name)
+		}
+	}
+	return nil
 }
 
 // lacks is the value of a field that a language has no key for.

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/tuneplane/tp/slurm"
 )
 
 // The bodies of every dialect, as sent. Real servers took the same fields in
@@ -61,16 +63,21 @@ func TestOnePoolIsAPlainJob(t *testing.T) {
 
 // What the sbatch client would refuse must be refused here: slurmrestd takes it.
 func TestRefusedBeforeSending(t *testing.T) {
-	server, c := recorded(t, "testdata/24.11/v0.0.42", nil)
-	r := request()
-	r.Script = "true\n"
-	sub, err := c.Submit(t.Context(), r)
-	if err == nil || sub.ID != 0 {
-		t.Errorf("a script without an interpreter is taken: %+v", sub)
-	}
-	for _, got := range server.Log() {
-		if strings.HasPrefix(got.Line, "POST") {
-			t.Error("it is sent")
+	for what, change := range map[string]func(*slurm.Request){
+		"a script without an interpreter": func(r *slurm.Request) { r.Script = "true\n" },
+		"a script that is not UTF-8":      func(r *slurm.Request) { r.Script += "\xff" },
+		"a value that is not UTF-8":       func(r *slurm.Request) { r.Env[0].Value = "\xff" },
+	} {
+		server, c := recorded(t, "testdata/24.11/v0.0.42", nil)
+		r := request()
+		change(r)
+		if sub, err := c.Submit(t.Context(), r); err == nil || sub.ID != 0 {
+			t.Errorf("%s is taken: %+v", what, sub)
+		}
+		for _, got := range server.Log() {
+			if strings.HasPrefix(got.Line, "POST") {
+				t.Errorf("%s is sent", what)
+			}
 		}
 	}
 }
