@@ -12,6 +12,7 @@ import (
 	"github.com/tuneplane/tp/internal/spec"
 	"github.com/tuneplane/tp/internal/track"
 	"github.com/tuneplane/tp/internal/view"
+	"github.com/tuneplane/tp/slurm"
 )
 
 type submitCmd struct {
@@ -232,7 +233,9 @@ func (a *app) submit(ctx context.Context, cl *cluster, staged run.Staged) error 
 		a.warn(fmt.Sprintf("the job is queued but could not be read back: %v", err))
 	} else if len(jobs) > 0 {
 		if p, err := run.Plan(r); err == nil {
-			out.Differences = run.Differences(p.Fixed.Request, jobs)
+			for _, d := range slurm.Compare(p.Fixed.Request, jobs) {
+				out.Differences = append(out.Differences, d.String())
+			}
 		}
 		t := track.Tracker{Client: cl, Cluster: cl.info.Cluster, Ledger: q.Ledger, User: q.User}
 		if err := t.Record(r, jobs); err != nil {

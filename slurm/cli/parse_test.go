@@ -75,6 +75,7 @@ func TestTextAndJSONAgree(t *testing.T) {
 			if got.Nodes == got.CPUs && got.Memory == 1000 { // per CPU: text cannot tell
 				got.Memory = want.Memory
 			}
+			want.Asked, got.Asked = slurm.Asked{}, slurm.Asked{} // text does not tell
 			want.Flags, got.Flags, want.Description, got.Description = nil, nil, "", ""
 			if release != "22.05" && got.End.IsZero() { // NONE in text, in JSON the limit behind the start
 				want.End = got.End

@@ -100,6 +100,10 @@ func parseWhole(out string) ([]slurm.Job, error) {
 		j.ExitCode, j.Signal = exit(f["exit_code"])
 		j.Submit, j.Start, j.End = clock(f["SubmitTime"]), clock(f["StartTime"]), clock(f["EndTime"])
 		j.WorkDir, j.Output, j.Requeue = value(f["WorkDir"]), value(f["STDOUT"]), f["Requeue"] == "1"
+		if f["MinMemory"] == "0" {
+			j.Memory = slurm.WholeNode
+		}
+		j.Untold = slurm.AskedFields
 		jobs = append(jobs, j)
 	}
 	return jobs, nil

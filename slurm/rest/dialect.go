@@ -29,19 +29,17 @@ func parseDialect(s string) dialect {
 	return 0
 }
 
-// serves names the releases that speak d, for messages.
-func (d dialect) serves() string {
-	switch {
-	case d == 38:
-		return "Slurm 22.05"
-	case d == 39:
-		return "Slurm 23.02"
-	}
-	return "Slurm 23.11 or newer"
+// servers are the releases that speak a dialect.
+var servers = map[dialect]string{
+	38: "22.05 to 23.11", 39: "23.02 to 24.05", 40: "23.11 to 25.05", 41: "24.05 to 25.11",
+	42: "24.11 to 26.05", 43: "25.05 and newer", 44: "25.11 and newer", 45: "26.05 and newer",
 }
 
-// bareBegin: v0.0.39 wants times as plain numbers.
-func (d dialect) bareBegin() bool { return d == 39 }
+// serves names the releases that speak d, for messages.
+func (d dialect) serves() string { return "Slurm " + servers[d] }
+
+// bareNumbers: v0.0.39 wants times and memory as plain numbers.
+func (d dialect) bareNumbers() bool { return d == 39 }
 
 // jobUserFilter: accounting filters jobs by user from v0.0.40 on.
 func (d dialect) jobUserFilter() bool { return d >= 40 }

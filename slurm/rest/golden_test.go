@@ -208,7 +208,7 @@ func TestRecordedRefusals(t *testing.T) {
 	}
 }
 
-// request has every field set.
+// request is a rich one that every dialect can say; fields_test.go has the rest.
 func request() *slurm.Request {
 	return &slurm.Request{
 		Name: "grpo <1> & \"x\".run-0123456789ab", Comment: "tp:run-0123456789ab",

@@ -81,6 +81,9 @@ func (p *Program) forget(b *strings.Builder) {
 	} else {
 		b.WriteString("  *_HET_GROUP_*) unset \"$tp_var\" ;;\n")
 	}
+	if p.Request.Array != "" {
+		b.WriteString("  SLURM_ARRAY_*) ;;\n")
+	}
 	c := p.Request.Components[0]
 	var others []string
 	if len(c.GRES) == 0 {

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/tuneplane/tp/slurm"
 )
@@ -152,37 +151,6 @@ func testOddName(t *testing.T, s suite, c slurm.Client) {
 	}
 	if found, err := c.JobsByName(t.Context(), s.cl.User, "no.such.job"); err != nil || len(found) != 0 {
 		t.Errorf("a name that no job has: %+v, %v", found, err)
-	}
-}
-
-func testEveryField(t *testing.T, s suite, c slurm.Client) {
-	snap, err := c.Snapshot(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	nodes := snap.NodesIn(s.cl.First.Partition)
-	first := submit(t, c, s.request("before", "sleep 30\n"))
-	r := s.request("fields", "true\n", s.cl.First)
-	r.Hold, r.Requeue, r.Nice = true, true, 50
-	r.Output = s.cl.WorkDir + "/conform 100%%.out"
-	r.Dependency = "afterany:" + first.String()
-	r.Begin = time.Now().Add(24 * time.Hour).Truncate(time.Second)
-	r.Signal = slurm.Signal{Name: "USR1", Before: time.Minute, BatchOnly: true}
-	r.MailType, r.MailUser = []string{"FAIL"}, s.cl.User
-	comp := &r.Components[0]
-	comp.Constraint, comp.QOS = nodes[0].Features[0], "low"
-	comp.NodeList, comp.Exclude = []string{nodes[0].Name}, []string{nodes[1].Name}
-	comp.Licenses, comp.Share = "matlab:1", slurm.Exclusive
-	id := submit(t, c, r)
-	jobs := show(t, c, id)
-	r.Output = jobs[0].Output // some releases show it expanded
-	s.agree(t, r, jobs)
-	j := jobs[0]
-	if j.Required != nodes[0].Name || j.Excluded != nodes[1].Name || j.Licenses != "matlab:1" || !strings.HasPrefix(j.Dependency, r.Dependency) {
-		t.Errorf("required %q, excluded %q, licences %q, dependency %q", j.Required, j.Excluded, j.Licenses, j.Dependency)
-	}
-	if j.State != slurm.Pending || j.Reason != "JobHeldUser" {
-		t.Errorf("held job is %s %s", j.State, j.Reason)
 	}
 }
 

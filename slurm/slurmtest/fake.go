@@ -59,7 +59,7 @@ func (f *Fake) Submit(_ context.Context, r *slurm.Request) (slurm.Submitted, err
 		for i, c := range r.Components {
 			j := slurm.Job{ID: id + slurm.JobID(i), Name: r.Name, User: "ann", State: slurm.Pending, Reason: "Priority", Partition: c.Partition,
 				Nodes: c.Nodes, Tasks: c.Tasks(), CPUsPerTask: c.CPUsPerTask, Memory: c.Memory, GRES: c.GRES, TimeLimit: c.TimeLimit,
-				Account: c.Account, QOS: c.QOS, Comment: r.Comment, WorkDir: r.WorkDir, Requeue: r.Requeue}
+				Account: c.Account, QOS: c.QOS, Comment: r.Comment, WorkDir: r.WorkDir, Output: r.Output, Requeue: r.Requeue}
 			if len(r.Components) > 1 {
 				j.HetJob, j.HetOffset = id, i
 			}

@@ -52,6 +52,7 @@ type Job struct {
 	Output      Text        `json:"standard_output"`
 	Requeue     Maybe[bool] `json:"requeue"`
 	Cluster     Text        `json:"cluster"`
+	wanted
 }
 
 // Model is the job in the words of package slurm.
@@ -97,6 +98,7 @@ func (w *Job) Model() slurm.Job {
 	}
 	j.ArrayJob, j.ArrayTask = array(w.ArrayJob, w.ArrayTask, w.ArrayTasks)
 	j.State, j.Flags = jobState(w.State)
+	w.fill(&j)
 	switch {
 	case len(j.GRES) == 0:
 		j.GRES = PerNode(j.Total, j.Nodes)

@@ -59,6 +59,10 @@ func TestDialectsAgreeOnJobs(t *testing.T) {
 				t.Errorf("%s: leader is %+v", dir, j)
 			}
 			j.Output, j.Description = "", ""
+			j.Untold = nil // the dialects differ in it
+			if old {
+				j.MailUser = ""
+			}
 		}
 		release := filepath.Dir(dir)
 		text, _ := json.Marshal(jobs)
