@@ -30,12 +30,6 @@ var fieldWords = map[string]string{
 	"Share": "sharing", "Network": "network", "Switches": "switches", "SwitchWait": "wait for switches", "Segment": "segment",
 }
 
-// AskedFields are the fields of Request and Component that [Asked] repeats.
-var AskedFields = []string{
-	"MemoryPerCPU", "MemoryPerGPU", "Error", "Begin", "Deadline", "Dependency", "Hold", "Priority", "Nice", "MailType", "MailUser", "WCKey",
-	"Extra", "Container", "Prefer", "TimeMin", "Share", "Network", "Switches", "SwitchWait", "Segment",
-}
-
 // Compare holds a job, all its components, as Slurm reports it soon after
 // submission, against its request. A field that was left to Slurm does not
 // differ, nor does one that the source of the answer does not tell.

@@ -4,13 +4,15 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
+	"unicode"
 
 	"github.com/tuneplane/tp/slurm"
 )
 
 const (
-	maxVariable = 255 // sbatch drops a variable with a longer name
-	maxString   = 128<<10 - 1
+	maxVariable = 255         // bytes; sbatch drops a variable with a longer name
+	maxString   = 128<<10 - 1 // bytes of NAME=value; Linux's MAX_ARG_STRLEN
 )
 
 // Check does everything about a submission but to send it: an error for what
@@ -31,14 +33,12 @@ func (c *Client) arguments(ctx context.Context, r *slurm.Request) (components []
 		return nil, nil, err
 	}
 	all := r.Options()
-	for i, list := range all {
-		kept, lost, err := supported(list, version)
-		if err != nil {
+	for _, list := range all {
+		if err := supported(list, version); err != nil {
 			return nil, nil, err
 		}
-		all[i], warnings = kept, append(warnings, lost...)
 		var args []string
-		for _, o := range kept {
+		for _, o := range list {
 			if o.Bare {
 				args = append(args, "--"+o.Name)
 			} else {
@@ -61,8 +61,7 @@ func (c *Client) arguments(ctx context.Context, r *slurm.Request) (components []
 	return components, append(warnings, foreign...), nil
 }
 
-// check refuses what sbatch would take for something else, and what no program
-// can start with.
+// check refuses what sbatch would take for something else.
 func check(r *slurm.Request) error {
 	if err := r.Validate(); err != nil {
 		return err
@@ -70,9 +69,23 @@ func check(r *slurm.Request) error {
 	for _, v := range r.Env {
 		switch {
 		case len(v.Name) > maxVariable:
-			return fmt.Errorf("bad name of an environment variable: %q", v.Name)
+			return fmt.Errorf("the name of an environment variable has %d bytes, sbatch takes at most %d: %.40q…", len(v.Name), maxVariable, v.Name)
 		case len(v.Name)+1+len(v.Value) > maxString:
 			return fmt.Errorf("environment variable %s has %d bytes: no program starts with more than %d", v.Name, len(v.Value), maxString)
+		}
+	}
+	for i, c := range r.Components {
+		for _, node := range slices.Concat(c.NodeList, c.Exclude) {
+			if strings.Contains(node, "/") {
+				return fmt.Errorf("component %d: %q is no node name, sbatch would read the list from that file", i, node)
+			}
+		}
+	}
+	for i, list := range r.Options() {
+		for _, o := range list { // also those that Validate does not know yet
+			if strings.ContainsFunc(o.Value, unicode.IsControl) {
+				return fmt.Errorf("component %d: %s %q holds a control character", i, o.Field, o.Value)
+			}
 		}
 	}
 	return nil

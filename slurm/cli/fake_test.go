@@ -43,7 +43,7 @@ func (c *Client) left(t *testing.T, name string) string {
 func request() *slurm.Request {
 	return &slurm.Request{
 		Name: "--qos=high : hetjob", Comment: "a 'b' \"c\" $(x)", Script: "#!/bin/sh\n#SBATCH hetjob\ntrue # 训练\n", WorkDir: "/home/alice/x y", Output: "/home/alice/%j.out",
-		Env: []slurm.EnvVar{{Name: "PATH", Value: "/bin"}, {Name: "X", Value: "a,b\n'c'\xff"}, {Name: "SBATCH_QOS", Value: "low"}, {Name: "EMPTY"}},
+		Env: []slurm.EnvVar{{Name: "PATH", Value: "/bin"}, {Name: "X", Value: "a,b\n'c'训"}, {Name: "SBATCH_QOS", Value: "low"}, {Name: "EMPTY"}},
 		Components: []slurm.Component{
 			{Partition: "h200", Nodes: 2, CPUsPerTask: 4, Memory: 4096, GRES: []slurm.GRES{{Name: "gpu", Type: "h200", Count: 8}}, TimeLimit: 60},
 			{Partition: "h100", Nodes: 1, TimeLimit: 60},
@@ -73,7 +73,7 @@ func TestSubmitGivesSbatchTheRequestAndNothingElse(t *testing.T) {
 	if script := c.left(t, "script"); script != r.Script {
 		t.Errorf("script %q", script)
 	}
-	block := "PATH=/bin\x00X=a,b\n'c'\xff\x00SBATCH_QOS=low\x00EMPTY=\x00BIG=" + r.Env[4].Value + "\x00SLURM_SUBMIT_DIR=/home/alice/x y\x00SLURM_JOB_NAME=--qos=high : hetjob\x00"
+	block := "PATH=/bin\x00X=a,b\n'c'训\x00SBATCH_QOS=low\x00EMPTY=\x00BIG=" + r.Env[4].Value + "\x00SLURM_SUBMIT_DIR=/home/alice/x y\x00SLURM_JOB_NAME=--qos=high : hetjob\x00"
 	if got := c.left(t, "env3"); got != block {
 		t.Errorf("environment %.300q", got)
 	}
@@ -266,19 +266,20 @@ func TestManyIDsAreOneQuestion(t *testing.T) {
 
 // Commands that were built without JSON are asked for text, once and for all.
 func TestWithoutJSON(t *testing.T) {
-	whole, err := os.ReadFile("testdata/24.11/whole")
-	if err != nil {
-		t.Fatal(err)
+	whole := recording(t, "24.11", "whole")
+	recorded, err := parseWhole(whole)
+	if err != nil || len(recorded) != 6 {
+		t.Fatalf("%d jobs, %v", len(recorded), err)
 	}
 	c := fakes(t, "24.11.5", map[string]string{"squeue": `case $* in
 *--json*) echo "squeue: error: cannot find serializer plugin for mime type application/json" >&2; exit 1;;
 *--Format*) cat "$D/whole";;
 esac`})
-	if err := os.WriteFile(filepath.Join(c.o.Tools.Dir, "whole"), whole, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(c.o.Tools.Dir, "whole"), []byte(whole), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if jobs, err := c.Jobs(t.Context(), 2151, 2150); err != nil || len(jobs) != 2 {
+		if jobs, err := c.Jobs(t.Context(), recorded[0].ID, recorded[1].ID); err != nil || len(jobs) != 2 {
 			t.Errorf("%+v, %v", jobs, err)
 		}
 	}

@@ -167,12 +167,17 @@ func clock(s string) time.Time {
 	return t
 }
 
-// minutes reads a time limit as the commands print it, [[D-]HH:]MM:SS, with
-// seconds rounded up; 0 for anything else.
+// minutes reads a time limit as the commands print it, with seconds rounded up;
+// 0 for anything else.
 func minutes(s string) slurm.Minutes {
 	if strings.EqualFold(s, "UNLIMITED") || strings.EqualFold(s, "INFINITE") {
 		return slurm.Unlimited
 	}
+	return slurm.Minutes((seconds(s) + 59) / 60)
+}
+
+// seconds reads a span as [[D-]HH:]MM:SS; 0 for anything else.
+func seconds(s string) int {
 	days, clock, hasDays := strings.Cut(s, "-")
 	if !hasDays {
 		days, clock = "0", s
@@ -191,7 +196,7 @@ func minutes(s string) slurm.Minutes {
 	if err != nil {
 		return 0
 	}
-	return slurm.Minutes((total + 59) / 60)
+	return int(total)
 }
 
 // pieces cuts what a command printed with ends of records of ours.

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/tuneplane/tp/slurm"
@@ -11,36 +12,28 @@ import (
 var since = []struct {
 	option, value string // value "" for any
 	from          major
-	harmless      bool // the job is the same without it: dropped with a warning
+	instead       string // what an older sbatch does with it
 }{
-	{option: "extra", from: major{23, 2}, harmless: true},
+	{option: "extra", from: major{23, 2}, instead: "takes --extra for --extra-node-info"}, // getopt_long completes names
 	{option: "segment", from: major{24, 5}},
 	{option: "exclusive", value: "topo", from: major{24, 5}},
 }
 
-// supported drops what sbatch of the release lacks and the job can do without,
-// each with a warning, and refuses the rest. It changes list.
-func supported(list []slurm.Option, version string) (kept []slurm.Option, warnings []string, err error) {
+// supported refuses what sbatch of the release lacks: a field that is left out
+// is no answer to who asked for it.
+func supported(list []slurm.Option, version string) error {
 	have := release(version)
 	for _, o := range list {
-		lost := false
 		for _, s := range since {
 			if s.option != o.Name || s.value != "" && s.value != o.Value || !have.before(s.from) {
 				continue
 			}
-			what := fmt.Sprintf("%s: sbatch of Slurm %s has no --%s; Slurm %s is the first", o.Field, version, s.option, s.from)
+			lacks := "has no --" + s.option
 			if s.value != "" {
-				what = fmt.Sprintf("%s: sbatch of Slurm %s has no --%s=%s; Slurm %s is the first", o.Field, version, s.option, s.value, s.from)
+				lacks += "=" + s.value
 			}
-			if !s.harmless {
-				return nil, nil, fmt.Errorf("%s", what)
-			}
-			warnings = append(warnings, what+": it is left out")
-			lost = true
-		}
-		if !lost {
-			kept = append(kept, o)
+			return fmt.Errorf("%s: sbatch of Slurm %s %s; Slurm %s is the first that can", o.Field, version, cmp.Or(s.instead, lacks), s.from)
 		}
 	}
-	return kept, warnings, nil
+	return nil
 }

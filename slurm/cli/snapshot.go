@@ -44,7 +44,7 @@ func (c *Client) parser(ctx context.Context) (string, error) {
 }
 
 // errNoJSON says that the commands cannot print JSON after all.
-var errNoJSON = errors.New("Slurm's commands were built without JSON")
+var errNoJSON = errors.New("the commands of Slurm were built without JSON")
 
 // read asks for JSON. errNoJSON makes the caller ask for text.
 func (c *Client) read(ctx context.Context, op string, v wire.Answer, name string, args ...string) error {

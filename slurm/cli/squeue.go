@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/tuneplane/tp/slurm"
 	"github.com/tuneplane/tp/slurm/wire"
@@ -41,9 +43,16 @@ func (c *Client) squeueJobs(ctx context.Context, op string, args ...string) ([]s
 	if out, err = c.ask(ctx, op, "squeue", append(args, "--format=%A"+separator+"%x"+endOfJob)...); err != nil {
 		return nil, err
 	}
+	version, err := c.Version(ctx)
+	if err != nil {
+		return nil, err
+	}
 	excluded := parseExcluded(out)
 	for i := range jobs {
 		jobs[i].Excluded = excluded[jobs[i].ID]
+		if !release(version).before(major{26, 5}) { // OverSubscribe is NO for every job
+			jobs[i].Share, jobs[i].Untold = slurm.ShareDefault, append(jobs[i].Untold, "Share")
+		}
 	}
 	return jobs, nil
 }
@@ -65,8 +74,13 @@ var wholeFields = []string{
 	"JobID", "JobArrayID", "ArrayJobID", "ArrayTaskID", "State", "Reason", "UserName", "Partition", "Account", "QOS", "Reservation",
 	"Feature", "NumNodes", "NodeList", "ReqNodes", "Licenses", "Dependency", "NumTasks", "NumCPUs", "cpus-per-task", "MinMemory",
 	"tres-per-node", "tres-alloc", "TimeLimit", "exit_code", "RestartCnt", "SubmitTime", "StartTime", "EndTime", "WorkDir", "STDOUT",
-	"Requeue", "Comment", "Name",
+	"Requeue", "STDERR", "EligibleTime", "Deadline", "PriorityLong", "Nice", "wckey", "Container", "Prefer", "MinTime", "OverSubscribe",
+	"Network", "ReqSwitch", "Wait4Switch", "mem-per-tres", "Comment", "Name",
 }
+
+// untold are fields of a request that squeue has no column for; of a dependency
+// it does not tell what happens when it can never be met.
+var untold = []string{"MailType", "MailUser", "Extra", "Segment", "Dependency"}
 
 // wholeFormat: width 0 is as wide as the value is; the text behind it ends it.
 var wholeFormat = strings.Join(wholeFields, ":0"+separator+",") + ":0" + endOfJob
@@ -95,15 +109,17 @@ func parseWhole(out string) ([]slurm.Job, error) {
 		j.Licenses, j.Dependency = value(f["Licenses"]), value(f["Dependency"])
 		j.Tasks, j.CPUs, j.CPUsPerTask = number(f["NumTasks"]), number(f["NumCPUs"]), number(f["cpus-per-task"])
 		j.GRES, j.Total = slurm.ParseGRES(value(f["tres-per-node"])), slurm.ParseGRES(value(f["tres-alloc"]))
-		j.Memory = perNode(memory(f["MinMemory"]), tresMemory(f["tres-alloc"]), j.Nodes, j.CPUs)
+		j.Untold = slices.Clone(untold)
+		setMemory(&j, f["MinMemory"], f["mem-per-tres"], f["tres-alloc"])
 		j.TimeLimit, j.Restarts = minutes(f["TimeLimit"]), number(f["RestartCnt"])
 		j.ExitCode, j.Signal = exit(f["exit_code"])
 		j.Submit, j.Start, j.End = clock(f["SubmitTime"]), clock(f["StartTime"]), clock(f["EndTime"])
 		j.WorkDir, j.Output, j.Requeue = value(f["WorkDir"]), value(f["STDOUT"]), f["Requeue"] == "1"
-		if f["MinMemory"] == "0" {
-			j.Memory = slurm.WholeNode
-		}
-		j.Untold = slurm.AskedFields
+		j.Error, j.Eligible, j.Deadline = value(f["STDERR"]), clock(f["EligibleTime"]), clock(f["Deadline"])
+		j.Priority, j.WCKey, j.Container, j.Prefer = number(f["PriorityLong"]), value(f["wckey"]), value(f["Container"]), value(f["Prefer"])
+		j.Nice, _ = strconv.Atoi(f["Nice"])
+		j.TimeMin, j.Share, j.Network = minutes(f["MinTime"]), share(f["OverSubscribe"]), value(f["Network"])
+		j.Switches, j.SwitchWait = number(f["ReqSwitch"]), time.Duration(seconds(f["Wait4Switch"]))*time.Second
 		jobs = append(jobs, j)
 	}
 	return jobs, nil
@@ -229,12 +245,36 @@ func tresMemory(tres string) slurm.MiB {
 	return 0
 }
 
-// perNode tells memory per node from memory per CPU, which squeue prints alike:
-// the sum over the job says which it was. With as many CPUs as nodes they are
-// the same.
-func perNode(least, total slurm.MiB, nodes, cpus int) slurm.MiB {
-	if nodes != cpus && total == least*slurm.MiB(cpus) {
-		return 0
+// setMemory tells memory per node from memory per CPU, which squeue prints
+// alike: the sum over the job says which it was. With as many CPUs as nodes they
+// are the same. Where it was asked per GPU, the partition's default stands beside
+// it on 22.05. All of a node is 0.
+func setMemory(j *slurm.Job, least, perTRES, tres string) {
+	m := memory(least)
+	j.MemoryPerGPU = wire.PerGPU(perTRES)
+	switch {
+	case j.MemoryPerGPU > 0:
+	case m == 0:
+		j.Memory = slurm.WholeNode
+	case j.Nodes == j.CPUs:
+		j.Memory = m
+		j.Untold = append(j.Untold, "Memory", "MemoryPerCPU")
+	case tresMemory(tres) == m*slurm.MiB(j.CPUs):
+		j.MemoryPerCPU = m
+	default:
+		j.Memory = m
 	}
-	return least
+}
+
+// share reads the column OverSubscribe, which says how nodes are shared.
+func share(s string) slurm.Share {
+	switch s {
+	case "NO":
+		return slurm.Exclusive
+	case "YES":
+		return slurm.Oversubscribe
+	case "OK", "":
+		return slurm.ShareDefault
+	}
+	return slurm.Share(strings.ToLower(s)) // USER, MCS, TOPO
 }

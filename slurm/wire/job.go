@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/tuneplane/tp/slurm"
 )
@@ -96,6 +97,9 @@ func (w *Job) Model() slurm.Job {
 	if j.HetJob != 0 {
 		j.HetOffset = w.HetOffset.Count()
 	}
+	if j.End.Sub(j.Start) > century { // no limit is 4294967295 seconds
+		j.End = time.Time{}
+	}
 	j.ArrayJob, j.ArrayTask = array(w.ArrayJob, w.ArrayTask, w.ArrayTasks)
 	j.State, j.Flags = jobState(w.State)
 	w.fill(&j)
@@ -108,6 +112,8 @@ func (w *Job) Model() slurm.Job {
 	}
 	return j
 }
+
+const century = 100 * 365 * 24 * time.Hour
 
 // array is a job's place in an array: some dialects give every job an
 // array_job_id, so the task decides.

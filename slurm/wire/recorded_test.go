@@ -55,6 +55,8 @@ func TestDialectsAgreeOnJobs(t *testing.T) {
 				t.Errorf("%s: array task is %+v", dir, j)
 			case j.Name == "two" && (j.HetJob == 0 || j.HetOffset != 1 || j.ArrayJob != 0 || j.ArrayTask != "" || j.Excluded != "h100-2" || !old && j.TimeLimit != slurm.Unlimited):
 				t.Errorf("%s: component is %+v", dir, j)
+			case j.State == slurm.Pending && !j.End.IsZero():
+				t.Errorf("%s: end %s", dir, j.End)
 			case strings.HasPrefix(j.Name, "it's") && (j.Name != `it's a "test" | 训练` || j.Nodes != 2 || j.Memory != 600 || j.Tasks != 2 || slurm.Count(j.Total, "gpu", "h200") != 4 || j.Reason != "JobHeldUser"):
 				t.Errorf("%s: leader is %+v", dir, j)
 			}

@@ -60,7 +60,7 @@ func (w *wanted) fill(j *slurm.Job) {
 	}
 	j.MailUser, j.WCKey, j.Extra, j.Container = string(w.MailUser.v), string(w.WCKey.v), string(w.Extra.v), string(w.Container.v)
 	j.Prefer, j.Network = string(w.Prefer.v), string(w.Network.v)
-	j.MemoryPerCPU, j.MemoryPerGPU = slurm.MiB(w.PerCPU.v.Count()), perGPU(string(w.PerTRES.v))
+	j.MemoryPerCPU, j.MemoryPerGPU = slurm.MiB(w.PerCPU.v.Count()), PerGPU(string(w.PerTRES.v))
 	switch {
 	case j.MemoryPerGPU > 0:
 		j.Memory, j.MemoryPerCPU = 0, 0 // 22.05 shows the partition's default beside it
@@ -109,8 +109,8 @@ func mailWord(w string) string {
 	return w
 }
 
-// perGPU reads "gres:gpu:300" and "gres/gpu:300", with a type perhaps.
-func perGPU(tres string) slurm.MiB {
+// PerGPU reads memory per GPU, "gres:gpu:300" and "gres/gpu:300", with a type perhaps.
+func PerGPU(tres string) slurm.MiB {
 	for item := range strings.SplitSeq(tres, ",") {
 		item = strings.Replace(item, "gres/", "gres:", 1)
 		if rest, ok := strings.CutPrefix(item, "gres:gpu:"); ok {
