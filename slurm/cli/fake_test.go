@@ -264,6 +264,34 @@ func TestManyIDsAreOneQuestion(t *testing.T) {
 	}
 }
 
+// Accounting knows other users' living jobs badly: a pending component is not
+// in it, a state may be late. slurmctld is asked for them one by one, and not
+// for those that have ended.
+func TestOtherUsersJobs(t *testing.T) {
+	queued := strings.Join([]string{"7", "7", "7", "N/A", "RUNNING", "None", "bob", "cpu", "N/A", "N/A", "N/A", "1", "1:00:00", "x"}, separator) + endOfJob
+	row := func(id, state string) string {
+		f := make([]string, len(recordFields))
+		f[0], f[1], f[2], f[3], f[9], f[23] = id, id, "bob", state, "cpu", "x"
+		return strings.Join(f, separator)
+	}
+	c := fakes(t, "22.05.8", map[string]string{
+		"squeue": "case $* in *--me*) exit 0;; *--jobs=7\\ *) echo '" + queued + "'; exit;; esac; " + unknownID,
+		"sacct":  "echo '" + row("7", "PENDING") + "'; echo '" + row("8", "COMPLETED") + "'; echo '" + row("9", "RUNNING") + "'",
+	})
+	jobs, err := c.States(t.Context(), 7, 8, 9, 10)
+	if err != nil || len(jobs) != 3 {
+		t.Fatalf("%+v, %v", jobs, err)
+	}
+	for _, j := range jobs {
+		if want := map[slurm.JobID]slurm.State{7: slurm.Running, 8: slurm.Completed, 9: slurm.Running}[j.ID]; j.State != want || j.FromDB != (j.ID != 7) {
+			t.Errorf("%+v", j)
+		}
+	}
+	if log := c.left(t, "log"); strings.Contains(log, "--jobs=8 ") || !strings.Contains(log, "--jobs=10 ") {
+		t.Errorf("asked\n%s", log)
+	}
+}
+
 // Commands that were built without JSON are asked for text, once and for all.
 func TestWithoutJSON(t *testing.T) {
 	whole := recording(t, "24.11", "whole")

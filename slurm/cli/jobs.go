@@ -34,16 +34,15 @@ type squeue func(ctx context.Context, op string, args ...string) ([]slurm.Job, e
 const (
 	// idsPerCall keeps one argument of a command below Linux's 128 KiB.
 	idsPerCall = 10_000
-	// strangers is how many ids are asked for one by one when neither the
-	// caller's own queue nor accounting has them: other users' jobs where
-	// accounting is off or late.
+	// strangers is how many ids are asked for one by one: other users' living
+	// jobs, of which accounting knows too little, and all others where it is off.
 	strangers = 64
 )
 
 // find looks jobs up: with one id squeue asks slurmctld for that job alone; with
 // more it would fetch the whole queue of the cluster, unless --me makes
-// slurmctld send the caller's only. What that misses accounting has, or else it
-// is asked for one by one.
+// slurmctld send the caller's only. Of what that misses accounting knows the
+// ended jobs; for the others slurmctld is asked one by one.
 func (c *Client) find(ctx context.Context, op string, ids []slurm.JobID, ask squeue) ([]slurm.Job, error) {
 	ids = slices.Compact(slices.Sorted(slices.Values(ids)))
 	ids = slices.DeleteFunc(ids, func(id slurm.JobID) bool { return id == 0 })
@@ -71,8 +70,9 @@ func (c *Client) find(ctx context.Context, op string, ids []slurm.JobID, ask squ
 		return pick(ids, found), nil
 	}
 	recorded, _ := c.recorded(ctx, rest) // accounting may be off
+	over := slices.DeleteFunc(slices.Clone(recorded), func(j slurm.Job) bool { return !j.State.Ended() })
 	found = append(found, recorded...)
-	if rest = missing(ids, found); len(ids) == 1 || len(rest) == 0 {
+	if rest = missing(rest, over); len(ids) == 1 || len(rest) == 0 {
 		return pick(ids, found), nil
 	}
 	if len(rest) > strangers {
