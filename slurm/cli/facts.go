@@ -1,0 +1,73 @@
+package cli
+
+import (
+	"context"
+	"strings"
+	"sync"
+
+	"github.com/tuneplane/tp/slurm"
+)
+
+// Facts asks scontrol and sacctmgr, all at once. What one of them refuses stays
+// unset; an error comes only where scontrol does not answer at all. The last
+// field of sacctmgr's lines may be cut in a table, never with --parsable2.
+func (t Tools) Facts(ctx context.Context, user string) (*slurm.Facts, error) {
+	f := &slurm.Facts{}
+	var group sync.WaitGroup
+	ask := func(take func(out string), name string, args ...string) {
+		group.Go(func() {
+			if out, err := t.run(ctx, t.Path(name), args...); err == nil {
+				take(string(out))
+			}
+		})
+	}
+	ask(func(out string) { f.Partitions = slurm.ParseRecords(out) }, "scontrol", "-o", "show", "partition")
+	ask(func(out string) { f.Associations = parseAssociations(out) }, "sacctmgr", "--noheader", "--parsable2", "show", "user", "name="+user,
+		"withassoc", "format=cluster,account,partition,qos,defaultqos,defaultaccount")
+	ask(func(out string) { f.QOS = fields(out) }, "sacctmgr", "--noheader", "--parsable2", "show", "qos", "format=name")
+	ask(func(out string) { f.Accounts = fields(out) }, "sacctmgr", "--noheader", "--parsable2", "show", "account", "format=account")
+	out, err := t.run(ctx, t.Path("scontrol"), "show", "config")
+	group.Wait()
+	if err != nil {
+		return nil, err
+	}
+	f.Config = slurm.ParseConfig(string(out))
+	if here := f.Config.Get("ClusterName"); here != "" { // accounting may serve many clusters
+		var mine []slurm.Association
+		for _, a := range f.Associations {
+			if a.Cluster == here {
+				mine = append(mine, a)
+			}
+		}
+		if f.Associations != nil {
+			f.Associations = append([]slurm.Association{}, mine...)
+		}
+	}
+	return f, nil
+}
+
+// parseAssociations reads cluster|account|partition|qos|default qos|default account.
+func parseAssociations(out string) []slurm.Association {
+	list := []slurm.Association{}
+	for line := range strings.Lines(out) {
+		f := strings.Split(strings.TrimRight(line, "\n"), "|")
+		if len(f) != 6 || f[1] == "" {
+			continue
+		}
+		list = append(list, slurm.Association{Cluster: f[0], Account: f[1], Partition: f[2], QOS: split(f[3], ","), DefaultQOS: f[4], Default: f[5] == f[1]})
+	}
+	return list
+}
+
+// fields are the lines that say something.
+func fields(out string) []string { return split(out, "\n") }
+
+func split(text, at string) []string {
+	list := []string{}
+	for part := range strings.SplitSeq(text, at) {
+		if part = strings.TrimSpace(part); part != "" {
+			list = append(list, part)
+		}
+	}
+	return list
+}
