@@ -200,7 +200,7 @@ func (a *app) registry(f site.Fleet, snap *slurm.Snapshot) *site.Registry {
 	if r := a.conf.Registry(); r != nil && f.Kind != site.Local {
 		return r
 	}
-	return site.FromSnapshot(snap)
+	return a.conf.Measured(snap)
 }
 
 // queue submits to a cluster under this user's ledger.

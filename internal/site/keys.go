@@ -66,6 +66,7 @@ type fleetKeys struct {
 	Partition    string   `toml:"partition"`
 	QOS          string   `toml:"qos"`
 	Time         string   `toml:"time"`
+	Prolog       []string `toml:"prolog"`
 }
 
 type seriesKeys struct {
@@ -80,7 +81,9 @@ type seriesKeys struct {
 	Constraint string   `toml:"constraint"`
 	Feature    string   `toml:"feature"`
 	Aliases    []string `toml:"aliases"`
-	requestKeys
+
+	GPURequest  string   `toml:"gpu_request"`
+	MemoryRule  string   `toml:"mem"`
 	Account     string   `toml:"account"`
 	QOS         string   `toml:"qos"`
 	Reservation string   `toml:"reservation"`
@@ -91,10 +94,10 @@ type seriesKeys struct {
 	Prolog      []string `toml:"prolog"`
 }
 
-// requestKeys stand in [requests] for all series and in a series for it alone.
+// requestKeys hold for every series that does not say otherwise.
 type requestKeys struct {
 	GPURequest string `toml:"gpu_request"`
-	Memory     string `toml:"mem"`
+	MemoryRule string `toml:"mem"`
 }
 
 type imageKeys struct {

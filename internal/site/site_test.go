@@ -215,7 +215,7 @@ func TestExampleDecodes(t *testing.T) {
 		Info:  slurm.Info{Transport: "x\nrun_root = 1", Cluster: "\x1b[31m"},
 		Nodes: []slurm.Node{{Partitions: []string{"a\"b\n", "\u202e训"}, GRES: []slurm.GRES{{Name: "gpu", Type: "\"]\n[x", Count: 1}}}},
 	}} {
-		text := string(Example(snap))
+		text := string(Example(snap, nil))
 		c, _, err := world(t, nil, map[string]string{"etc/site.toml": text})
 		if err != nil {
 			t.Fatalf("%s: %v\n%s", name, err, text)
