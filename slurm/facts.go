@@ -3,6 +3,7 @@ package slurm
 import (
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Facts are what the commands of Slurm tell beyond a [Snapshot]: how the
@@ -16,6 +17,9 @@ type Facts struct {
 	Associations []Association
 	QOS          []string // of the cluster; nil when not known
 	Accounts     []string // of the cluster; nil when not known
+	// Clock is the controller's time, in whole seconds, and Read this host's at
+	// that moment; zero when not known.
+	Clock, Read time.Time
 }
 
 // Association is one right of a user to run jobs (sacctmgr(1)). Names are whole:
@@ -82,6 +86,18 @@ func ParseConfig(out string) Record {
 		}
 	}
 	return r
+}
+
+// ConfigTime is the controller's time in "scontrol show config", which prints
+// it in this host's zone; zero when it is not there.
+func ConfigTime(out string) time.Time {
+	_, after, _ := strings.Cut(out, "Configuration data as of ")
+	text, _, _ := strings.Cut(after, "\n")
+	t, err := time.ParseInLocation("2006-01-02T15:04:05", strings.TrimSpace(text), time.Local)
+	if err != nil {
+		return time.Time{}
+	}
+	return t
 }
 
 // ParseRecords reads "scontrol -o show …": a line for each thing, Key=Value with

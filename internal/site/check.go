@@ -1,6 +1,7 @@
 package site
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -90,7 +91,7 @@ func whyNone(s Series, topic string, at func(string) string, clusters []Live) Fi
 		}
 	}
 	slices.Sort(types)
-	return Bad.finding(topic, at("gres"), "tp site init prints what there is", "no node has %s; the nodes have %s", strings.TrimPrefix(s.GRES+" ", " "), strings.Join(types, ", "))
+	return Bad.finding(topic, at("gres"), "tp site init prints what there is", "no node has %s; the nodes have %s", cmp.Or(s.GRES, "its place"), cmp.Or(strings.Join(types, ", "), "no devices"))
 }
 
 // checkSizes: nobody may be promised more than the largest node has.

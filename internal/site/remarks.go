@@ -16,7 +16,10 @@ func Remarks(f *slurm.Facts) []Finding {
 	}
 	var out []Finding
 	say := func(level Level, key, fix, means string) {
-		out = append(out, level.finding(key, "", fix, "%s: %s", cmp.Or(f.Config.Get(key), "none"), means))
+		if key != "SchedulerParameters" { // a long list, of which one item is meant
+			means = cmp.Or(f.Config.Get(key), "none") + ": " + means
+		}
+		out = append(out, level.finding(key, "", fix, "%s", means))
 	}
 	scheduling(f.Config, say)
 	accounting(f.Config, say)

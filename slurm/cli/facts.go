@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/tuneplane/tp/slurm"
 )
@@ -27,11 +28,15 @@ func (t Tools) Facts(ctx context.Context, user string) (*slurm.Facts, error) {
 	ask(func(out string) { f.QOS = fields(out) }, "sacctmgr", "--noheader", "--parsable2", "show", "qos", "format=name")
 	ask(func(out string) { f.Accounts = fields(out) }, "sacctmgr", "--noheader", "--parsable2", "show", "account", "format=account")
 	out, err := t.run(ctx, t.Path("scontrol"), "show", "config")
+	read := time.Now()
 	group.Wait()
 	if err != nil {
 		return nil, err
 	}
 	f.Config = slurm.ParseConfig(string(out))
+	if f.Clock = slurm.ConfigTime(string(out)); !f.Clock.IsZero() {
+		f.Read = read
+	}
 	if here := f.Config.Get("ClusterName"); here != "" { // accounting may serve many clusters
 		var mine []slurm.Association
 		for _, a := range f.Associations {
