@@ -32,7 +32,7 @@ func (c *doctorCmd) Run(ctx context.Context, a *app) error {
 	var group errgroup.Group
 	group.Go(func() error { lives = a.lives(ctx, conf); return nil })
 	group.Go(func() error { programs = tools(ctx); return nil })
-	group.Go(func() error { slurms = slurmTools(ctx, conf); return nil })
+	group.Go(func() error { slurms = a.slurmTools(ctx, conf); return nil })
 	group.Go(func() error { store = []site.Finding{a.checkStore(ctx)}; return nil })
 	_ = group.Wait()
 

@@ -64,8 +64,8 @@ func unpackers() []site.Finding {
 }
 
 // slurmTools are the commands, which tp can do without, one by one.
-func slurmTools(ctx context.Context, conf *site.Config) []site.Finding {
-	if names := conf.Names(); len(names) == 1 && names[0] == site.Local {
+func (a *app) slurmTools(ctx context.Context, conf *site.Config) []site.Finding {
+	if a.alone(conf) {
 		return nil
 	}
 	missing := map[string]string{
@@ -98,6 +98,12 @@ func slurmTools(ctx context.Context, conf *site.Config) []site.Finding {
 	return append([]site.Finding{found(site.Good, "slurm tools", "", "%s %s", strings.Join(have, " "), version)}, list...)
 }
 
+// alone reports that jobs run on this machine and nowhere else.
+func (a *app) alone(conf *site.Config) bool {
+	fleet, err := conf.Fleet(a.cli.Fleet)
+	return err == nil && fleet.Kind == site.Local
+}
+
 // checkRunRoot makes a run directory's parent and looks at its file system.
 func (a *app) checkRunRoot() []site.Finding {
 	const topic, fix = "run root", "run_root in ~/.config/tp/user.toml"
@@ -111,7 +117,7 @@ func (a *app) checkRunRoot() []site.Finding {
 	}
 	kind, shared := fileSystem(root)
 	list := []site.Finding{found(site.Good, topic, "", "%s takes exclusive files (%s)", root, kind)}
-	if !shared {
+	if !shared && !a.alone(a.conf) {
 		list = append(list, found(site.Note, topic, "", "%s is local to this host: all nodes of a cluster must see the same directory", kind))
 	}
 	for part := range strings.SplitSeq(strings.ToLower(root), "/") {
