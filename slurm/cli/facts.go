@@ -15,19 +15,22 @@ import (
 func (t Tools) Facts(ctx context.Context, user string) (*slurm.Facts, error) {
 	f := &slurm.Facts{}
 	var group sync.WaitGroup
-	ask := func(take func(out string), name string, args ...string) {
+	ask := func(take func(out string), c command) {
 		group.Go(func() {
-			if out, err := t.run(ctx, t.Path(name), args...); err == nil {
+			if out, err := c.output(ctx); err == nil {
 				take(string(out))
 			}
 		})
 	}
-	ask(func(out string) { f.Partitions = slurm.ParseRecords(out) }, "scontrol", "-o", "show", "partition")
-	ask(func(out string) { f.Associations = parseAssociations(out) }, "sacctmgr", "--noheader", "--parsable2", "show", "user", "name="+user,
-		"withassoc", "format=cluster,account,partition,qos,defaultqos,defaultaccount")
-	ask(func(out string) { f.QOS = fields(out) }, "sacctmgr", "--noheader", "--parsable2", "show", "qos", "format=name")
-	ask(func(out string) { f.Accounts = fields(out) }, "sacctmgr", "--noheader", "--parsable2", "show", "account", "format=account")
-	out, err := t.run(ctx, t.Path("scontrol"), "show", "config")
+	sacctmgr := func(args ...string) command { // it knows no --clusters
+		return t.program(t.Path("sacctmgr"), append([]string{"--noheader", "--parsable2", "show"}, args...)...)
+	}
+	ask(func(out string) { f.Partitions = slurm.ParseRecords(out) }, t.call("scontrol", "--all", "--oneliner", "show", "partitions"))
+	ask(func(out string) { f.Associations = parseAssociations(out) }, sacctmgr("user", "name="+user, "withassoc",
+		"format=cluster,account,partition,qos,defaultqos,defaultaccount"))
+	ask(func(out string) { f.QOS = fields(out) }, sacctmgr("qos", "format=name"))
+	ask(func(out string) { f.Accounts = fields(out) }, sacctmgr("account", "format=account"))
+	out, err := t.call("scontrol", "show", "config").output(ctx)
 	read := time.Now()
 	group.Wait()
 	if err != nil {
