@@ -30,7 +30,7 @@ func (c *doctorCmd) Run(ctx context.Context, a *app) error {
 	var lives []live
 	var programs, store, slurms []site.Finding
 	var group errgroup.Group
-	group.Go(func() error { lives = a.lives(ctx, conf); return nil })
+	group.Go(func() error { lives = a.lives(ctx, conf, true); return nil })
 	group.Go(func() error { programs = tools(ctx); return nil })
 	group.Go(func() error { slurms = a.slurmTools(ctx, conf); return nil })
 	group.Go(func() error { store = []site.Finding{a.checkStore(ctx)}; return nil })
@@ -84,14 +84,18 @@ func (a *app) checkStore(ctx context.Context) site.Finding {
 	return found(site.Good, topic, "", "%s: written, found, removed", st)
 }
 
-// way says how a fleet is reached, and what was tried before.
+// way says how a fleet is reached, and what each other way would do.
 func (l live) way() []site.Finding {
 	list := []site.Finding{l.reached()}
 	topic := list[0].Topic
-	if l.cl != nil {
-		for _, r := range l.cl.choice.Rejected {
-			list = append(list, found(site.Note, topic, "", "was tried before: %s: %v", r.What, r.Err))
+	for _, w := range l.ways {
+		if w.Err != nil {
+			list = append(list, found(site.Note, topic, "", "not by %s", w))
+		} else if l.cl == nil || w.What != l.cl.choice.Transport {
+			list = append(list, found(site.Good, topic, "", "way %s: %s works", w.Way, w.What))
 		}
+	}
+	if l.cl != nil {
 		for _, w := range l.cl.choice.Warnings {
 			list = append(list, found(site.Warn, topic, "", "%s", w))
 		}

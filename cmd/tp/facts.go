@@ -13,6 +13,7 @@ import (
 	"github.com/tuneplane/tp/internal/site"
 	"github.com/tuneplane/tp/slurm"
 	slurmcli "github.com/tuneplane/tp/slurm/cli"
+	"github.com/tuneplane/tp/slurm/connect"
 )
 
 // factsTimeout bounds each of Slurm's commands: the answers are good to have
@@ -62,12 +63,14 @@ type live struct {
 	site.Live
 	name string
 	cl   *cluster
-	why  string // slurm.conf is not known
+	ways []connect.Attempt // every way there, for doctor
+	why  string            // slurm.conf is not known
 	err  error
 }
 
-// lives reaches every fleet that matters, all at once.
-func (a *app) lives(ctx context.Context, conf *site.Config) []live {
+// lives reaches every fleet that matters, all at once; all says to try every
+// way to each.
+func (a *app) lives(ctx context.Context, conf *site.Config, all bool) []live {
 	names := conf.Names()
 	if a.cli.Fleet != "" {
 		names = []string{a.cli.Fleet}
@@ -82,17 +85,33 @@ func (a *app) lives(ctx context.Context, conf *site.Config) []live {
 		group.Go(func() error {
 			l := &list[i]
 			l.name = name
+			var others sync.WaitGroup
+			defer others.Wait()
+			if all {
+				others.Go(func() { l.ways = a.ways(ctx, conf, name) })
+			}
 			if l.cl, l.err = a.connect(ctx, name); l.err != nil {
 				return nil
 			}
 			l.Fleet = l.cl.fleet.Name
-			var facts sync.WaitGroup
-			facts.Go(func() { l.Facts, l.why = a.facts(ctx, l.cl) })
+			others.Go(func() { l.Facts, l.why = a.facts(ctx, l.cl) })
 			l.Snap, l.err = l.cl.Snapshot(ctx)
-			facts.Wait()
 			return nil
 		})
 	}
 	_ = group.Wait() // each says its own error
 	return list
+}
+
+// ways tries every way to a fleet.
+func (a *app) ways(ctx context.Context, conf *site.Config, name string) []connect.Attempt {
+	fleet, err := conf.Fleet(name)
+	if err != nil || fleet.Kind == site.Local {
+		return nil
+	}
+	f, err := a.reaching(fleet)
+	if err != nil {
+		return nil // connect says it
+	}
+	return connect.Survey(ctx, f, a.circumstances(fleet, a.known(fleet).load()))
 }

@@ -75,7 +75,7 @@ func (c *siteCheckCmd) Run(ctx context.Context, a *app) error {
 		return err
 	}
 	list := siteFile(conf)
-	lives := a.lives(ctx, conf)
+	lives := a.lives(ctx, conf, false)
 	var answered []site.Live
 	for _, l := range lives {
 		list = append(list, l.reached())
