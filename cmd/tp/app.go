@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/user"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/tuneplane/tp/bundle/store"
@@ -34,6 +35,9 @@ type app struct {
 	clients []slurm.Client
 
 	printed bool // the one JSON document is out
+
+	mu      sync.Mutex          // guards clients
+	reached map[string]*cluster // of watches
 }
 
 func (a *app) site() (*site.Config, error) {
@@ -173,7 +177,9 @@ func (a *app) connect(ctx context.Context, name string) (*cluster, error) {
 		}
 		return nil, unreached(err, fleet)
 	}
+	a.mu.Lock() // doctor reaches several fleets at once
 	a.clients = append(a.clients, client)
+	a.mu.Unlock()
 	found, err := client.Info(ctx)
 	if err != nil {
 		return nil, reach(err, fleet)
@@ -200,7 +206,7 @@ func (a *app) registry(f site.Fleet, snap *slurm.Snapshot) *site.Registry {
 	if r := a.conf.Registry(); r != nil && f.Kind != site.Local {
 		return r
 	}
-	return site.FromSnapshot(snap)
+	return a.conf.Measured(snap)
 }
 
 // queue submits to a cluster under this user's ledger.

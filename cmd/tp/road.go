@@ -180,7 +180,7 @@ func (a *app) gather(ctx context.Context, r *road) (facts, error) {
 // input puts everything together that a plan is resolved from.
 func (a *app) input(ctx context.Context, r *road, how *recipes.Composition, f facts, runID string) (plan.Input, error) {
 	if r.registry == nil {
-		r.registry = site.FromSnapshot(f.snapshot)
+		r.registry = a.conf.Measured(f.snapshot)
 	}
 	access, err := r.store.Fetch(ctx, nil, linkTTL)
 	if err != nil {

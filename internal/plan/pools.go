@@ -56,6 +56,7 @@ func limits(p *spec.Pool, in Input, series site.Series) ([]string, error) {
 		p.Constraint = series.Constraint
 	}
 	p.Partition = job.Partition.For(p.Roles...)
+	siteDefaults(p, in, series)
 	if p.Partition == "" {
 		if len(series.Partitions) == 0 {
 			return nil, fault.Gate("admission", "series %s is in no partition that you can see", series.Name).WithHint("--partition %s=NAME, or tp fleet show", p.Roles[0])
@@ -63,6 +64,14 @@ func limits(p *spec.Pool, in Input, series site.Series) ([]string, error) {
 		p.Partition = series.Partitions[0]
 	}
 	if err := cpusAndMemory(p, job, series); err != nil {
+		return nil, err
+	}
+	if err := memoryRule(p, in, series.Ways); err != nil {
+		return nil, err
+	}
+	if text := series.Ways.Time; text != "" && in.general(series, "time", p.Roles, job.Time) {
+		minutes, err := spec.ParseTime(text)
+		p.TimeMinutes = minutes
 		return nil, err
 	}
 	return timeLimit(p, in)
@@ -137,6 +146,7 @@ func collapse(pools []spec.Pool) []slurm.Component {
 			TasksPerNode: 1, CPUsPerTask: p.CPUsPerNode, Memory: slurm.MiB(p.MemoryMiB), GRES: gresOf(*p),
 			TimeLimit: slurm.Minutes(p.TimeMinutes),
 		}
+		askAsSite(&c, *p)
 		key := fmt.Sprintf("%+v", c)
 		at, known := index[key]
 		if !known {
@@ -151,7 +161,7 @@ func collapse(pools []spec.Pool) []slurm.Component {
 }
 
 func gresOf(p spec.Pool) []slurm.GRES {
-	if p.GPUsPerNode == 0 || p.GRES == "" {
+	if p.GPUsPerNode == 0 || p.GRES == "" || site.GPURequest(p.GPURequest) == site.NotRequested {
 		return nil
 	}
 	name, typ, _ := strings.Cut(p.GRES, ":")

@@ -139,7 +139,7 @@ func program(in Input, req *slurm.Request, pools []spec.Pool) script.Program {
 			{Name: "TP_FRAMEWORK", Value: s.Framework.Kind},
 		},
 		ExpDir:  path.Join("experiments", s.Experiment),
-		Prolog:  s.Job.Prolog,
+		Prolog:  prolog(in),
 		StageIn: in.StageIn,
 		Network: in.Network,
 	}

@@ -44,6 +44,9 @@ func (k fleetKeys) job() (keys spec.JobKeys, given bool) {
 			*s.into, given = s.text, true
 		}
 	}
+	if len(k.Prolog) > 0 {
+		keys.Prolog, given = k.Prolog, true
+	}
 	return keys, given
 }
 

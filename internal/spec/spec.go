@@ -117,6 +117,13 @@ type Pool struct {
 	TimeMinutes int      `json:"time_minutes"`
 	Component   int      `json:"component"`   // het component it belongs to
 	NodeOffset  int      `json:"node_offset"` // first node within the component
+
+	// How the site wants the pool asked for; internal/site says what they mean.
+	GPURequest string `json:"gpu_request,omitempty"`
+	MemoryRule string `json:"memory_rule,omitempty"`
+	Share      string `json:"share,omitempty"`    // of its nodes, as in slurm.Share
+	Segment    int    `json:"segment,omitempty"`  // nodes per block of the topology
+	Switches   int    `json:"switches,omitempty"` // most leaf switches
 }
 
 // GPUs is the pool's total.

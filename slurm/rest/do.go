@@ -15,6 +15,9 @@ import (
 // configured, or the plugin is not loaded.
 var errNoAccounting = errors.New("slurmrestd offers no accounting")
 
+// notOfferedText is a refusal of the router for a path.
+const notOfferedText = "slurmrestd does not offer %s"
+
 // do sends one request in the right dialect with a valid token. path holds %s
 // where the dialect goes. It asks again only where that cannot do anything
 // twice: after a 404 for the whole URL, and after a refused token.
@@ -50,7 +53,7 @@ func (c *Client) doIn(ctx context.Context, d dialect, op, method, path string, b
 		if strings.HasPrefix(path, "/slurmdb/") {
 			return answer{}, errNoAccounting
 		}
-		return answer{}, &slurm.Error{Op: op, Text: "slurmrestd does not offer " + fmt.Sprintf(path, d), HTTP: a.status}
+		return answer{}, &slurm.Error{Op: op, Text: fmt.Sprintf(notOfferedText, fmt.Sprintf(path, d)), HTTP: a.status}
 	}
 	return a, nil
 }

@@ -33,7 +33,9 @@ func TestConformance(t *testing.T) {
 		}
 		for _, d := range dialectsOf(t, f) {
 			t.Run(strings.ReplaceAll(f[0], "/", "_")+"@"+d, func(t *testing.T) {
-				slurmtest.Conform(t, func(t *testing.T) slurm.Client { return open(t, f, d) }, slurmtest.Lab(f[1], f[2]))
+				lab := slurmtest.Lab(f[1], f[2])
+				lab.Bare = os.Getenv("TP_E2E_TOOLS") == ""
+				slurmtest.Conform(t, func(t *testing.T) slurm.Client { return open(t, f, d) }, lab)
 			})
 		}
 	}

@@ -85,8 +85,3 @@ func (c *Client) dbJobs(ctx context.Context, op, path string) ([]slurm.Job, erro
 	}
 	return b.Model(), nil
 }
-
-// States is Jobs.
-func (c *Client) States(ctx context.Context, ids ...slurm.JobID) ([]slurm.Job, error) {
-	return c.Jobs(ctx, ids...)
-}

@@ -29,6 +29,7 @@ type Cluster struct {
 	PerNode   int    // GPUs per node
 	BadQOS    string
 	NoComment bool          // the site rewrites comments
+	Bare      bool          // States of many jobs may tell ids and states alone
 	Wait      time.Duration // for a short job to end; default 60 s
 	// Only names the cases to run, all when it is empty: a machine without
 	// Slurm has no second pool and no accounting.

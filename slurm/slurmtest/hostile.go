@@ -84,6 +84,9 @@ func testStates(t *testing.T, s suite, c slurm.Client) {
 	byID := map[slurm.JobID]slurm.Job{}
 	for _, j := range jobs {
 		byID[j.ID] = j
+		if s.cl.Bare && j.Name == "" && !j.FromDB {
+			continue
+		}
 		if j.Name != held.Name || j.User != s.cl.User || j.Partition == "" || j.Submit.IsZero() && !j.FromDB {
 			t.Errorf("incomplete: %+v", j)
 		}
@@ -91,16 +94,16 @@ func testStates(t *testing.T, s suite, c slurm.Client) {
 	if len(jobs) != 4 || len(byID) != 4 {
 		t.Errorf("%d jobs of 4: %+v", len(jobs), jobs)
 	}
-	if j := byID[ids[0]]; j.State != slurm.Pending || j.Reason != "JobHeldUser" {
+	if j := byID[ids[0]]; j.State != slurm.Pending || j.Reason != "JobHeldUser" && !s.cl.Bare {
 		t.Errorf("held: %+v", j)
 	}
-	if j := byID[running]; j.State != slurm.Running || j.HetJob != running || j.HetOffset != 0 || j.Start.IsZero() || j.Partition != s.cl.First.Partition {
+	if j := byID[running]; j.State != slurm.Running || j.HetJob != running || j.HetOffset != 0 || !s.cl.Bare && (j.Start.IsZero() || j.Partition != s.cl.First.Partition) {
 		t.Errorf("leader: %+v", j)
 	}
-	if j := byID[running+1]; j.State != slurm.Running || j.HetJob != running || j.HetOffset != 1 || j.Partition != s.cl.Second.Partition {
+	if j := byID[running+1]; j.State != slurm.Running || j.HetJob != running || j.HetOffset != 1 || !s.cl.Bare && j.Partition != s.cl.Second.Partition {
 		t.Errorf("component 1: %+v", j)
 	}
-	if j := byID[ids[2]]; j.State != slurm.Failed || j.End.IsZero() {
+	if j := byID[ids[2]]; j.State != slurm.Failed || j.End.IsZero() && !s.cl.Bare {
 		t.Errorf("failed: %+v", j)
 	}
 	if one, err := c.States(t.Context(), ids[0]); err != nil || len(one) != 1 || one[0].ID != ids[0] {
