@@ -151,7 +151,7 @@ func newParser(c *cli, streams *ui.Streams, exit func(int)) *kong.Kong {
 		kong.Writers(streams.Out, streams.Err),
 		kong.Exit(exit),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true}),
-		kong.ExplicitGroups([]kong.Group{{Key: "run", Title: "Runs"}, {Key: "lab", Title: "Lab"}, {Key: "site", Title: "Site"}}),
+		kong.ExplicitGroups([]kong.Group{{Key: "run", Title: "Runs"}, {Key: "lab", Title: "Lab"}, {Key: "site", Title: "Site"}, {Key: "slurm", Title: "Slurm, in the words of sbatch(1)"}}),
 	)
 	if err != nil {
 		panic(err) // the struct above is wrong

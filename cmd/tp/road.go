@@ -6,6 +6,7 @@ import (
 	"errors"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -43,6 +44,7 @@ type start struct {
 	env   []spec.EnvVar // nil: this process's
 	lab   string        // root; empty: where we are
 	shown bool          // --plan
+	asked time.Time     // when the plan was first asked for; zero: now
 }
 
 // walk resolves a plan. Nothing is written but caches; everything that a flag
@@ -71,6 +73,12 @@ func (a *app) walk(ctx context.Context, f jobFlags, s start) (*road, error) {
 	if err != nil {
 		return nil, err
 	}
+	in.Asked = s.asked
+	var met []string
+	if in.Dependency, met, err = a.dependency(ctx, r.cluster, r.spec.Job.After, s.shown); err != nil {
+		return nil, err
+	}
+	in.Warnings = append(in.Warnings, met...)
 	if r.plan, err = plan.Resolve(in); err != nil || r.cluster == nil {
 		return r, err
 	}

@@ -121,6 +121,7 @@ func (c *submitCmd) recall(issued plan.Issued, s *start) error {
 		return fmt.Errorf("plan %s: %w", issued.Plan.Short(), err)
 	}
 	s.runID, s.env, s.lab, s.shown = issued.Plan.Fixed.RunID, env, issued.Lab, true
+	s.asked = issued.Plan.Issued
 	return nil
 }
 

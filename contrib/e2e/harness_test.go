@@ -518,7 +518,7 @@ func (w *world) scontrol(job string) []map[string]string {
 }
 
 // free are fields whose value may hold spaces and runs to the end of the line.
-var free = map[string]bool{"JobName": true, "Comment": true, "WorkDir": true, "StdErr": true, "StdOut": true, "StdIn": true, "Command": true}
+var free = map[string]bool{"JobName": true, "Comment": true, "WorkDir": true, "StdErr": true, "StdOut": true, "StdIn": true, "Command": true, "Extra": true}
 
 func parseJob(block string) map[string]string {
 	job := map[string]string{}

@@ -47,7 +47,11 @@ type Input struct {
 	Gates     []gates.Gate                                // gates.All() when nil
 	Config    func(key string) (value string, known bool) // of slurm.conf; nil when nobody can be asked
 	Now       time.Time
-	TTL       time.Duration // 30 min when 0
+	// Asked is when the plan was first asked for, from which now+2h counts; Now when zero.
+	Asked time.Time
+	// Dependency is Spec.Job.After in the words of Slurm, with jobs for runs.
+	Dependency string
+	TTL        time.Duration // 30 min when 0
 }
 
 // DefaultTTL is how long a plan may be confirmed: as long as Slurm's default
@@ -73,6 +77,9 @@ func Resolve(in Input) (*Plan, error) {
 		Output:     script.Pattern(in.RunDir) + "/logs/job-%j.log",
 		Requeue:    in.Spec.Job.Requeue,
 	}
+	if err := jobWide(req, in); err != nil {
+		return nil, err
+	}
 	env, err := environment(in)
 	if err != nil {
 		return nil, err
@@ -81,6 +88,9 @@ func Resolve(in Input) (*Plan, error) {
 	req.Script, err = script.Render(program(in, req, pools))
 	if err != nil {
 		return nil, fault.New(fault.Usage, "%v", err)
+	}
+	if err := req.Validate(); err != nil {
+		return nil, fault.New(fault.Usage, "the job cannot be asked for: %v", err)
 	}
 	p := &Plan{
 		Version: 1,

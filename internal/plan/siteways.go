@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -59,7 +60,13 @@ func siteDefaults(p *spec.Pool, in Input, s site.Series) {
 		}
 	}
 	p.GPURequest, p.MemoryRule = string(w.GPURequest), string(w.Memory)
-	p.Share, p.Segment, p.Switches = string(w.Share), w.Segment, w.Switches
+}
+
+// siteShape says how a series is laid out and shared, where the job does not.
+func siteShape(p *spec.Pool, w site.Ways) {
+	p.Asked.Exclusive = cmp.Or(p.Asked.Exclusive, string(w.Share))
+	p.Asked.Segment = cmp.Or(p.Asked.Segment, w.Segment)
+	p.Asked.Switches = cmp.Or(p.Asked.Switches, w.Switches)
 }
 
 func first(list []string) string {
@@ -73,9 +80,15 @@ func first(list []string) string {
 func memoryRule(p *spec.Pool, in Input, w site.Ways) error {
 	switch w.Memory {
 	case site.ForbidMemory:
-		if text := in.Spec.Job.Memory.For(p.Roles...); text != "" {
-			return fault.New(fault.Usage, "pool %s asks for memory (--mem %s), which this site forbids: mem = \"forbid\" at %s", p.Name, text, w.MemoryOrigin).
-				WithHint("leave mem out of flags and files; the partition decides")
+		job := in.Spec.Job
+		for _, mode := range []struct {
+			flag string
+			of   spec.PerRole
+		}{{"--mem", job.Memory}, {"--mem-per-cpu", job.MemPerCPU}, {"--mem-per-gpu", job.MemPerGPU}} {
+			if text := mode.of.For(p.Roles...); text != "" {
+				return fault.New(fault.Usage, "pool %s asks for memory (%s %s), which this site forbids: mem = \"forbid\" at %s", p.Name, mode.flag, text, w.MemoryOrigin).
+					WithHint("leave it out of flags and files; the partition decides")
+			}
 		}
 		p.MemoryMiB = 0
 	case site.RequireMemory, site.PerCPUMemory:
@@ -96,10 +109,6 @@ func askAsSite(c *slurm.Component, p spec.Pool) {
 		// Rounded down, so that all CPUs together stay within the node.
 		c.Memory, c.MemoryPerCPU = 0, max(1, c.Memory/slurm.MiB(max(1, c.CPUsPerTask*max(1, c.TasksPerNode))))
 	}
-	if c.Share == slurm.ShareDefault {
-		c.Share = slurm.Share(p.Share)
-	}
-	c.Segment, c.Switches = p.Segment, p.Switches
 }
 
 // prolog is what the series want run first, each line once, then the job's own.
