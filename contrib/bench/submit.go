@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -165,7 +164,17 @@ func cancelRun(output string) error {
 	if err := json.Unmarshal([]byte(output), &run); err != nil {
 		return fmt.Errorf("tp submit --json: %w", err)
 	}
-	return errors.Join(cancel(fmt.Sprint(run.JobID)), os.RemoveAll(run.RunDir))
+	if err := cancel(fmt.Sprint(run.JobID)); err != nil {
+		return err
+	}
+	var err error
+	for range 20 { // a job that had started already writes there until it is dead
+		if err = os.RemoveAll(run.RunDir); err == nil {
+			break
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	return err
 }
 
 func cancel(job string) error {

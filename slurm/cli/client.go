@@ -32,8 +32,9 @@ type Client struct {
 	o Options
 
 	mu      sync.Mutex
-	version string // of the commands, "24.11.5"
-	noJSON  bool   // they were built without it
+	version string      // of the commands, "24.11.5"
+	noJSON  bool        // they were built without it
+	pong    *slurm.Info // of the last Ping
 	info    *slurm.Info
 }
 
@@ -116,17 +117,22 @@ func release(version string) (m major) {
 }
 
 // Info asks the controller for its name, and accounting whether it answers.
+// After a Ping only accounting is left to be asked.
 func (c *Client) Info(ctx context.Context) (slurm.Info, error) {
 	c.mu.Lock()
-	known := c.info
+	known, pong := c.info, c.pong
 	c.mu.Unlock()
 	if known != nil {
 		return *known, nil
 	}
-	info, err := c.Ping(ctx)
-	if err != nil {
-		return slurm.Info{}, err
+	if pong == nil {
+		fresh, err := c.Ping(ctx)
+		if err != nil {
+			return slurm.Info{}, err
+		}
+		pong = &fresh
 	}
+	info := *pong
 	if k := c.o.Known; k.Account && k.Cluster == info.Cluster && k.Release == info.Release {
 		info.Account = true
 	} else {
@@ -155,6 +161,9 @@ func (c *Client) Ping(ctx context.Context) (slurm.Info, error) {
 		return slurm.Info{}, &slurm.Error{Op: op, Text: "scontrol show config names no ClusterName"}
 	}
 	info.Transport = fmt.Sprintf("Slurm %s commands in %s (sbatch)", version, c.directory())
+	c.mu.Lock()
+	c.pong = &info
+	c.mu.Unlock()
 	return info, nil
 }
 

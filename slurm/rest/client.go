@@ -71,8 +71,9 @@ type Client struct {
 	tokens *tokens // nil without a token
 
 	mu       sync.Mutex
-	dialect  dialect // 0: not known yet
-	verified bool    // the server has answered in this dialect
+	dialect  dialect     // 0: not known yet
+	verified bool        // the server has answered in this dialect
+	pong     *slurm.Info // of the last Ping
 	info     *slurm.Info
 }
 
@@ -117,18 +118,23 @@ func (c *Client) Dialect() string {
 	return c.dialect.String()
 }
 
-// Info asks the controller and accounting once and remembers the answer.
+// Info asks the controller and accounting once and remembers the answer. After
+// a Ping only accounting is left to be asked.
 func (c *Client) Info(ctx context.Context) (slurm.Info, error) {
 	c.mu.Lock()
-	known := c.info
+	known, pong := c.info, c.pong
 	c.mu.Unlock()
 	if known != nil {
 		return *known, nil
 	}
-	info, err := c.Ping(ctx)
-	if err != nil {
-		return slurm.Info{}, err
+	if pong == nil {
+		fresh, err := c.Ping(ctx)
+		if err != nil {
+			return slurm.Info{}, err
+		}
+		pong = &fresh
 	}
+	info := *pong
 	if k := c.o.Known; k.Account && k.Cluster != "" && k.Release == info.Release && (info.Cluster == "" || k.Cluster == info.Cluster) {
 		info.Cluster, info.Account = k.Cluster, true
 	} else {
@@ -171,12 +177,16 @@ func (c *Client) Ping(ctx context.Context) (slurm.Info, error) {
 			return slurm.Info{}, err
 		}
 		if pong.Up() {
-			return slurm.Info{
+			info := slurm.Info{
 				Cluster:   string(pong.Meta.Slurm.Cluster),
 				Release:   string(pong.Meta.Slurm.Release),
 				Dialect:   c.Dialect(),
 				Transport: c.transport(),
-			}, nil
+			}
+			c.mu.Lock()
+			c.pong = &info
+			c.mu.Unlock()
+			return info, nil
 		}
 		down := &slurm.Unreachable{Op: "ping", Via: c.wire.via, Err: errors.New("slurmctld does not answer slurmrestd")}
 		if !again {
