@@ -18,7 +18,7 @@ func everyOption(release string) (args []string, want []map[string]string) {
 		"--nodelist", "rollout=h100-[1-2]", "--exclude-nodes", "train=h200-2", "--prefer", "rollout=hopper", "--exclusive=train=user", "--exclusive=rollout=exclusive",
 		"--time-min", "rollout=5m", "--mem-per-cpu", "train=100M", "--mem-per-gpu", "rollout=2G", "--cpus-per-node", "4"}
 	want = []map[string]string{
-		{"Nice": "7", "Licenses": "matlab:1", "Deadline": "2031-01-01T00:00:00", "ExcNodeList": "h200-2,h100-[1-2]", "MinMemoryCPU": "100M"},
+		{"Nice": "7", "Licenses": "matlab:1", "Deadline": "2031-01-01T00:00:00", "ExcNodeList": "h100-[1-2],h200-2", "MinMemoryCPU": "100M"},
 		{"ReqNodeList": "h100-[1-2]", "Prefer": "hopper", "TimeMin": "00:05:00"},
 	}
 	user, alone := map[string]string{"OverSubscribe": "USER"}, map[string]string{"OverSubscribe": "NO"}
@@ -80,6 +80,9 @@ func TestEveryOption(t *testing.T) {
 				a := strings.ReplaceAll(strings.ReplaceAll(jobs[i][field], s.RunDir, "RUN_DIR"), runID(s.RunDir), "RUN")
 				b := strings.ReplaceAll(strings.ReplaceAll(same[i][field], dir, "RUN_DIR"), runID(dir), "RUN")
 				a, b = strings.ReplaceAll(a, jobs[i]["JobId"], "ID"), strings.ReplaceAll(b, same[i]["JobId"], "ID")
+				if field == "ExcNodeList" && b == "" {
+					b = "(null)" // an empty list that undoes the leader's
+				}
 				if a != b && !differing[field] {
 					w.Errorf("component %d: %s is %q by REST, %q by sbatch", i, field, a, b)
 				}

@@ -125,3 +125,17 @@ func inTime(req *slurm.Request, now time.Time) error {
 	}
 	return nil
 }
+
+// handedDown warns of what the same script would get from sbatch and not from
+// slurmrestd.
+func handedDown(req *slurm.Request, pools []spec.Pool) []string {
+	flags := map[string]string{"Account": "--account", "QOS": "--qos", "Prefer": "--prefer", "TimeMin": "--time-min"}
+	var out []string
+	for _, p := range pools {
+		for _, field := range req.HandedDown(p.Component) {
+			out = append(out, fmt.Sprintf("pool %s is given no %s: slurmrestd leaves it to Slurm, sbatch of the rendered script takes that of the driver's pool; %s %s=VALUE says which",
+				p.Name, strings.TrimPrefix(flags[field], "--"), flags[field], p.Roles[0]))
+		}
+	}
+	return out
+}

@@ -89,6 +89,7 @@ func Resolve(in Input) (*Plan, error) {
 	if err != nil {
 		return nil, fault.New(fault.Usage, "%v", err)
 	}
+	warnings = append(warnings, handedDown(req, pools)...)
 	if err := req.Validate(); err != nil {
 		return nil, fault.New(fault.Usage, "the job cannot be asked for: %v", err)
 	}
