@@ -44,9 +44,9 @@ type Subject struct {
 	Pools    []spec.Pool
 	Snapshot *slurm.Snapshot
 	Now      time.Time
-	// Config is slurm.conf's value of a key, as far as somebody could ask;
-	// nil when nobody could.
-	Config func(key string) (value string, known bool)
+	// Config asks for slurm.conf, only where a gate needs it; its answer, and
+	// itself, are nil when nobody can tell.
+	Config func() slurm.Record
 }
 
 // Gate is one rule.

@@ -141,16 +141,17 @@ func TestHetJobsThatShareNodes(t *testing.T) {
 	second := pool("cpu", 1, 0)
 	second.Partition, second.Component = "short", 1
 	s := Subject{Pools: []spec.Pool{pool("h100", 1, 8), second}, Snapshot: snap}
-	with := func(parameters string) func(string) (string, bool) {
-		return func(key string) (string, bool) { return parameters, key == "SchedulerParameters" }
+	with := func(parameters string) func() slurm.Record {
+		return func() slurm.Record { return slurm.Record{"SchedulerParameters": parameters} }
 	}
 	for _, c := range []struct {
 		name   string
-		config func(string) (string, bool)
+		config func() slurm.Record
 		pools  []spec.Pool
 		level  Level
 	}{
 		{"nobody can be asked", nil, s.Pools, Unknown},
+		{"nobody answers", func() slurm.Record { return nil }, s.Pools, Unknown},
 		{"without the option", with("bf_interval=1,bf_continue"), s.Pools, Warn},
 		{"with it", with("bf_interval=1,BF_HETJOB_PRIO=min"), s.Pools, Pass},
 		{"with the other one", with("bf_hetjob_immediate"), s.Pools, Pass},

@@ -3,7 +3,6 @@ package gates
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/tuneplane/tp/internal/spec"
 	"github.com/tuneplane/tp/slurm"
@@ -28,13 +27,16 @@ func deadlock(s Subject) []Verdict {
 				Asked:  "two components that start at once, in " + partitions(p, q),
 				Found:  fmt.Sprintf("both can use %s; SchedulerParameters lacks bf_hetjob_prio, so they may wait for each other, or for another such job, for ever", slurm.Compress(shared)),
 				Remedy: "partitions that share no node; or ask your administrator for bf_hetjob_prio=min"}
-			switch parameters, known := s.config("SchedulerParameters"); {
-			case !known:
+			config := s.config()
+			if config == nil {
 				v.Level = Unknown
 				v.Found = fmt.Sprintf("both can use %s; unless SchedulerParameters has bf_hetjob_prio, which could not be asked, they may wait for each other, or for another such job, for ever", slurm.Compress(shared))
 				v.Remedy = "scontrol show config | grep bf_hetjob_prio"
-			case hasItem(parameters, "bf_hetjob_prio") || hasItem(parameters, "bf_hetjob_immediate"):
-				return nil
+			}
+			for _, option := range []string{"bf_hetjob_prio", "bf_hetjob_immediate"} {
+				if _, set := config.Option("SchedulerParameters", option); set {
+					return nil
+				}
 			}
 			return []Verdict{v}
 		}
@@ -42,11 +44,11 @@ func deadlock(s Subject) []Verdict {
 	return nil
 }
 
-func (s Subject) config(key string) (string, bool) {
+func (s Subject) config() slurm.Record {
 	if s.Config == nil {
-		return "", false
+		return nil
 	}
-	return s.Config(key)
+	return s.Config()
 }
 
 func partitions(p, q spec.Pool) string {
@@ -65,14 +67,4 @@ func sharedNodes(snap *slurm.Snapshot, p, q spec.Pool) []string {
 		}
 	}
 	return names
-}
-
-// hasItem finds NAME or NAME=… in a comma separated list; Slurm ignores case.
-func hasItem(list, name string) bool {
-	for item := range strings.SplitSeq(list, ",") {
-		if have, _, _ := strings.Cut(strings.TrimSpace(item), "="); strings.EqualFold(have, name) {
-			return true
-		}
-	}
-	return false
 }

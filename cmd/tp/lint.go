@@ -9,6 +9,7 @@ import (
 
 	"github.com/tuneplane/tp/internal/fault"
 	"github.com/tuneplane/tp/internal/ui"
+	"github.com/tuneplane/tp/slurm"
 	"github.com/tuneplane/tp/slurm/script"
 )
 
@@ -69,7 +70,7 @@ func readScript(name string, stdin io.Reader) ([]byte, error) {
 		defer f.Close()
 		in = f
 	}
-	text, err := io.ReadAll(io.LimitReader(in, script.MaxScript+1))
+	text, err := io.ReadAll(io.LimitReader(in, slurm.MaxScript+1))
 	var path *os.PathError
 	if errors.As(err, &path) { // a directory
 		return nil, fault.New(fault.Usage, "%w", err)

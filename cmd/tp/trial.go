@@ -11,7 +11,7 @@ import (
 	"github.com/tuneplane/tp/internal/plan"
 	"github.com/tuneplane/tp/internal/ui"
 	"github.com/tuneplane/tp/slurm"
-	commands "github.com/tuneplane/tp/slurm/cli"
+	slurmcli "github.com/tuneplane/tp/slurm/cli"
 )
 
 // tester asks the scheduler itself about a job, without queueing it. REST has
@@ -118,7 +118,7 @@ func asker(ctx context.Context, c *cluster) (tester, string, error) {
 	if t, ok := c.Client.(tester); ok {
 		return t, c.choice.Transport, nil
 	}
-	tools := commands.Tools{}
+	tools := slurmcli.Tools{}
 	here, err := tools.ClusterName(ctx)
 	switch {
 	case err != nil:
@@ -126,16 +126,16 @@ func asker(ctx context.Context, c *cluster) (tester, string, error) {
 	case here != c.info.Cluster:
 		return nil, "", fmt.Errorf("%s has no such request, and sbatch here talks to cluster %s, not to %s", c.choice.Transport, here, c.info.Cluster)
 	}
-	return commands.New(commands.Options{Tools: tools, Known: c.info}), "sbatch --test-only", nil
+	return slurmcli.New(slurmcli.Options{Tools: tools, Known: c.info}), "sbatch --test-only", nil
 }
 
-// config asks slurm.conf through the commands here, if they are the cluster's.
-func config(ctx context.Context, cluster string) func(key string) (string, bool) {
-	return func(key string) (string, bool) {
-		values, err := commands.Tools{}.Config(ctx, "ClusterName", key)
-		if err != nil || values[0] != cluster {
-			return "", false
+// config asks for slurm.conf through the commands here, if they are the cluster's.
+func config(ctx context.Context, cluster string) func() slurm.Record {
+	return func() slurm.Record {
+		r, err := slurmcli.Tools{Timeout: factsTimeout}.Config(ctx)
+		if err != nil || r.Get("ClusterName") != cluster {
+			return nil
 		}
-		return values[1], true
+		return r
 	}
 }

@@ -12,7 +12,8 @@ import (
 )
 
 // tell is a role that says what it sees, and waits until the test has seen it.
-const tell = `env -0 >"$TP_OUT_DIR/env.$TP_ROLE.$TP_NODE_RANK"
+const tell = `trap : USR1
+env -0 >"$TP_OUT_DIR/env.$TP_ROLE.$TP_NODE_RANK"
 while [[ ! -e $TP_OUT_DIR/stop ]]; do sleep 0.2; done`
 
 // told waits until every role of the run has said what it sees on every node:
@@ -155,6 +156,7 @@ func TestPortsAreHeldWhileARunLives(t *testing.T) {
 		if want := []int{base, base + 16, base + 32, base + 48}; !slices.Equal(all, want) {
 			w.Fatalf("two runs at once have ports %v, wanted each of %v", all, want)
 		}
+		w.must("scancel", "--signal=USR1", one.job(), two.job()) // a warning to all steps is no end of the holding
 		three := submit()
 		r := w.wait(three.RunDir, "FAILED")
 		if want := fmt.Sprintf("no 16 free ports in a row in %d-%d", base, base+63); !strings.Contains(r.Reason, want) {

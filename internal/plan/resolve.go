@@ -44,8 +44,8 @@ type Input struct {
 	Git       spec.Provenance
 	Settings  []Setting
 	Warnings  []string
-	Gates     []gates.Gate                                // gates.All() when nil
-	Config    func(key string) (value string, known bool) // of slurm.conf; nil when nobody can be asked
+	Gates     []gates.Gate        // gates.All() when nil
+	Config    func() slurm.Record // slurm.conf, asked only where a gate needs it; nil when nobody can be
 	Now       time.Time
 	// Asked is when the plan was first asked for, from which now+2h counts; Now when zero.
 	Asked time.Time

@@ -32,12 +32,12 @@ func (t Tools) TokenFrom(ctx context.Context, argv []string) (string, error) {
 
 // ClusterName is that of the cluster that the commands talk to.
 func (t Tools) ClusterName(ctx context.Context) (string, error) {
-	values, err := t.Config(ctx, "ClusterName")
+	config, err := t.Config(ctx)
 	if err != nil {
 		return "", err
 	}
-	if values[0] != "" {
-		return values[0], nil
+	if name := config.Get("ClusterName"); name != "" {
+		return name, nil
 	}
 	return "", errors.New("scontrol show config: no ClusterName")
 }

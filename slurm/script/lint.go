@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/tuneplane/tp/slurm"
 )
 
 // Finding is one thing about a batch script that is not as it looks. Line and
@@ -20,16 +22,12 @@ type Finding struct {
 	Fix    string `json:"fix"`
 }
 
-// MaxScript is what slurmctld takes, 4 MiB, unless max_script_size in
-// SchedulerParameters says otherwise (slurm.conf(5)).
-const MaxScript = 4 << 20
-
 // Lint reads a batch script as sbatch does, and finds what sbatch ignores, cuts
 // short or refuses. How it reads was measured on 22.05, 24.11 and 26.05.
 func Lint(text []byte) []Finding {
 	l := &linter{}
 	l.file(text)
-	if len(text) > MaxScript {
+	if len(text) > slurm.MaxScript {
 		return l.found // nobody will read more
 	}
 	for n, line := range strings.Split(string(text), "\n") {
@@ -69,8 +67,8 @@ func (l *linter) add(column int, code, fix, format string, args ...any) {
 // file looks at the text as a whole.
 func (l *linter) file(text []byte) {
 	l.n, l.options = 1, map[string]int{}
-	if len(text) > MaxScript {
-		l.add(1, "size", "keep data in files beside the script", "the script has %d bytes, and slurmctld takes %d", len(text), MaxScript)
+	if len(text) > slurm.MaxScript {
+		l.add(1, "size", "keep data in files beside the script", "the script has %d bytes, and slurmctld takes %d", len(text), slurm.MaxScript)
 	}
 	switch {
 	case bytes.HasPrefix(text, []byte("\xef\xbb\xbf")), bytes.HasPrefix(text, []byte("\xff\xfe")), bytes.HasPrefix(text, []byte("\xfe\xff")):

@@ -19,7 +19,7 @@ func TestLint(t *testing.T) {
 		{"no shebang", "#SBATCH --partition=gpu\n", "1:1 shebang"},
 		{"empty", "", "1:1 shebang"},
 		{"BOM", "\ufeff" + head, "1:1 bom"},
-		{"too long", head + strings.Repeat("#", MaxScript), "1:1 size"},
+		{"too long", head + strings.Repeat("#", slurm.MaxScript), "1:1 size"},
 		{"NUL", head + "echo é\x00\n", "3:7 nul"},
 		{"nothing after hetjob", head + "#SBATCH hetjob\n", "3:1 hetjob"},
 		{"nothing before hetjob", "#!/bin/bash\n#SBATCH hetjob\n#SBATCH -p a\n", "2:9 hetjob"},

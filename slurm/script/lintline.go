@@ -3,6 +3,8 @@ package script
 import (
 	"strings"
 	"unicode/utf8"
+
+	"github.com/tuneplane/tp/slurm"
 )
 
 // word is one argument of a directive.
@@ -153,11 +155,8 @@ func (l *linter) components() {
 		l.n = l.array
 		l.add(1, "array", "a job for each task", "a heterogeneous job cannot be an array, and Slurm refuses it")
 	}
-	if l.component >= maxComponents {
-		l.n = l.het[maxComponents-1]
-		l.add(1, "components", "fewer pools", "a heterogeneous job has at most %d components, and this one has %d", maxComponents, l.component+1)
+	if l.component >= slurm.MaxComponents {
+		l.n = l.het[slurm.MaxComponents-1]
+		l.add(1, "components", "fewer pools", "a heterogeneous job has at most %d components, and this one has %d", slurm.MaxComponents, l.component+1)
 	}
 }
-
-// maxComponents is MAX_HET_JOB_COMPS of Slurm.
-const maxComponents = 128

@@ -5,7 +5,7 @@
 declare -A tp_ask=() tp_hear=() tp_step=() tp_size=() tp_answers=() tp_lack=() tp_held=() tp_names=() tp_addrs=() tp_used=() tp_node_is=() tp_address=()
 tp_low=65536 tp_high=0 tp_pool_list=()
 tp_node() { # INTERFACE PORTS: on each node of a pool
-  trap '' TERM # asked to stop are the roles; this ends with its stdin
+  trap '' HUP INT QUIT TERM USR1 USR2 # meant for the roles; this ends with its stdin
   local rank=${SLURM_PROCID:-0} node=${SLURMD_NODENAME:-$HOSTNAME} low high family address what list port word answer idle='' dir='' d fd
   local -A lock=()
   PATH+=:/usr/sbin:/sbin
