@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/tuneplane/tp/internal/ledger"
 	"github.com/tuneplane/tp/slurm"
 )
@@ -30,28 +32,36 @@ func (t *Tracker) Refresh(ctx context.Context, runs []*ledger.Run) error {
 	if err != nil {
 		return err
 	}
-	var unclear []*ledger.Run
+	var clear, unclear []*ledger.Run
 	for _, r := range runs {
-		jobs := states[r.JobID()]
-		switch said(r, jobs) {
+		switch said(r, states[r.JobID()]) {
 		case tooLittle:
 			unclear = append(unclear, r)
 		case enough:
-			if err := t.Record(r, jobs); err != nil {
-				return err
-			}
+			clear = append(clear, r)
 		}
+	}
+	if err := t.recordAll(clear, states); err != nil {
+		return err
 	}
 	details, err := t.ask(ctx, t.Client.Jobs, unclear)
 	if err != nil {
 		return err
 	}
-	for _, r := range unclear {
-		if err := t.Record(r, details[r.JobID()]); err != nil {
-			return err
-		}
+	return t.recordAll(unclear, details)
+}
+
+// writers is how many runs are recorded at once: each that changed waits for
+// its disk, and several waits become one.
+const writers = 8
+
+func (t *Tracker) recordAll(runs []*ledger.Run, jobs map[slurm.JobID][]slurm.Job) error {
+	var group errgroup.Group
+	group.SetLimit(writers)
+	for _, r := range runs {
+		group.Go(func() error { return t.Record(r, jobs[r.JobID()]) })
 	}
-	return nil
+	return group.Wait()
 }
 
 // ask is the jobs of the runs by the leader's id.
