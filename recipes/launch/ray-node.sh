@@ -1,0 +1,21 @@
+# ---- a node that joins
+tp_reach || exit 0
+# The head has written this before it took connections; a file of another
+# client of a network file system may take a minute to be seen.
+tp_until=$((SECONDS + 90)) tp_seen=$TP_RUN_DIR/ray.$TP_ATTEMPT.$TP_RESTART
+until [ -s "$tp_seen" ]; do
+  if [ -n "$tp_asked" ]; then exit 0; fi
+  if [ "$SECONDS" -ge "$tp_until" ]; then tp_die "$tp_node does not see $tp_seen, which the head wrote: run_root must be a directory that all nodes share"; fi
+  ls "$TP_RUN_DIR" >/dev/null
+  sleep 0.5
+done
+ray start --address="$tp_head:$tp_head_port" "${tp_options[@]}" &
+tp_ray=$! tp_rc=0
+tp_await "$tp_ray" || tp_rc=$?
+if [ -n "$tp_asked" ]; then
+  tp_stop
+  exit 0
+fi
+tp_last
+tp_stop
+tp_die "Ray on $tp_node (pool $TP_POOL) ended with exit code $tp_rc"
