@@ -69,9 +69,10 @@ else
   tp_rc=70
 fi
 if ! kill -0 "$tp_ray" 2>/dev/null && [ -z "$tp_asked" ]; then
-  echo "tp: Ray on the head, $tp_node, ended before the driver" >&2
   tp_last
+  echo "tp: Ray on the head, $tp_node, ended before the driver" >&2
   if [ "$tp_rc" -eq 0 ] || [ "$tp_rc" -eq 143 ]; then tp_rc=70; fi
 fi
+: >"$TP_RUN_DIR/ray.$TP_ATTEMPT.$TP_RESTART.end"
 tp_stop
 exit "$tp_rc"

@@ -12,6 +12,12 @@ done
 ray start --address="$tp_head:$tp_head_port" "${tp_options[@]}" &
 tp_ray=$! tp_rc=0
 tp_await "$tp_ray" || tp_rc=$?
+# A node's Ray ends when its head does. That is for the head to report, and then
+# this node is asked to stop. A head that goes may answer for a moment.
+for ((tp_i = 0; tp_i < 120; tp_i++)); do
+  if [ -n "$tp_asked" ] || { ((tp_i > 4)) && tp_open && [ ! -e "$tp_seen.end" ]; }; then break; fi
+  sleep 0.5
+done
 if [ -n "$tp_asked" ]; then
   tp_stop
   exit 0

@@ -46,10 +46,13 @@ tp_store=$((tp_mib * 3 / 10)) tp_shm=$(df --output=avail -BM /dev/shm 2>/dev/nul
 if [ -n "$tp_shm" ] && [ "$tp_store" -gt "$((tp_shm * 9 / 10))" ]; then tp_store=$((tp_shm * 9 / 10)); fi
 if [ "$tp_store" -gt 200000 ]; then tp_store=200000; fi
 if [ "$tp_store" -ge 80 ]; then tp_options+=(--object-store-memory="$((tp_store * 1048576))"); fi
-tp_reach() { # waits until the head takes connections
-  local until=$((SECONDS + tp_timeout))
+tp_open() { # whether the head takes connections
   # shellcheck disable=SC2016 # bash inside has its own words
-  until timeout 5 bash -c ': <>"/dev/tcp/$0/$1"' "$tp_head_ip" "$tp_head_port" 2>/dev/null; do
+  timeout 5 bash -c ': <>"/dev/tcp/$0/$1"' "$tp_head_ip" "$tp_head_port" 2>/dev/null
+}
+tp_reach() { # waits until it does
+  local until=$((SECONDS + tp_timeout))
+  until tp_open; do
     if [ -n "$tp_asked" ]; then return 1; fi
     if [ -n "$tp_driver" ] && ! kill -0 "$tp_ray" 2>/dev/null; then return 1; fi
     if [ "$SECONDS" -ge "$until" ]; then tp_die "$tp_node: the head of Ray, $tp_head:$tp_head_port, does not answer after $tp_timeout s"; fi
@@ -77,6 +80,6 @@ tp_stop() { # ends this node's Ray, not that of a neighbour as "ray stop" would
 tp_last() { # what Ray wrote last
   local file
   for file in "$RAY_TMPDIR"/ray/session_latest/logs/{gcs_server,raylet}.{out,err}; do
-    [ ! -s "$file" ] || { echo "tp: the end of $file:" && tail -n 15 "$file"; }
+    [ ! -s "$file" ] || { echo "== the end of $file" && tail -n 15 "$file"; }
   done
 }
