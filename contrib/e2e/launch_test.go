@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -239,6 +240,10 @@ func (w *world) noPMIx() string {
 	if r := w.slurm("python3", "-c", "import ctypes; ctypes.CDLL('libmpi.so.40')"); r.code != 0 {
 		return "no Open MPI in this world: " + lastLine(r.err)
 	}
+	// The plugin's directory below TmpFS has the step's name and not the node's.
+	if config := w.must("scontrol", "show", "config"); !regexp.MustCompile(`(?m)^TmpFS .*%n`).MatchString(config) {
+		return "all nodes of this machine have one TmpFS: contrib/devcluster down and up"
+	}
 	conf := strings.TrimSpace(w.slurm("printenv", "SLURM_CONF").out)
 	list, err := filepath.Glob("/proc/[0-9]*/cmdline")
 	w.ok(err)
@@ -272,7 +277,9 @@ func TestOpenMPI(t *testing.T) {
 				w.Skip(reason)
 			}
 		}
-		dir, job := w.start(launch{recipe: mpiRecipe, files: map[string]string{"train.py": mpiProgram}, profiles: []string{"h200:2x2"}})
+		// Two nodes on one machine share no memory that Open MPI laid out for one.
+		env := []string{"OMPI_MCA_btl=self,tcp", "OMPI_MCA_btl_tcp_if_include=lo", "OMPI_MCA_pml=ob1"}
+		dir, job := w.start(launch{recipe: mpiRecipe, files: map[string]string{"train.py": mpiProgram}, profiles: []string{"h200:2x2"}, env: env})
 		if !pmix {
 			w.mustEnd(dir, job, "FAILED", "srun has no MPI plugin pmix on this cluster; it has ", "pmi2")
 			return
