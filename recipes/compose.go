@@ -46,7 +46,7 @@ func Compose(l *lab.Lab, e *lab.Experiment, o Options) (*spec.Spec, *Composition
 	for _, key := range c.perRoleKeys() {
 		steps = append(steps, func() error { return c.readPerRole(key) })
 	}
-	steps = append(steps, c.readEnv, c.readParams)
+	steps = append(steps, c.readSlurm, c.readEnv, c.readParams)
 	for _, step := range steps {
 		if err := step(); err != nil {
 			return nil, nil, err
@@ -136,7 +136,7 @@ func (c *composer) readRequeue() {
 // text is the flag, else the value of the highest layer that has one.
 func (c *composer) text(key, flag string, of func(*lab.JobFile) string) string {
 	if flag != "" {
-		c.note(key, flag, "--"+key)
+		c.note(key, flag, "--"+strings.ReplaceAll(key, "_", "-"))
 		return flag
 	}
 	for _, l := range c.layers {
@@ -152,7 +152,7 @@ func (c *composer) text(key, flag string, of func(*lab.JobFile) string) string {
 // higher layer can also take something away.
 func (c *composer) list(key string, flag []string, of func(*lab.JobFile) []string) []string {
 	if len(flag) > 0 {
-		c.note(key, strings.Join(flag, ", "), "--"+strings.TrimSuffix(key, "s"))
+		c.note(key, strings.Join(flag, ", "), "--"+strings.ReplaceAll(strings.TrimSuffix(key, "s"), "_", "-"))
 		return flag
 	}
 	for _, l := range c.layers {

@@ -26,6 +26,7 @@ type proxy struct {
 	mu     sync.Mutex
 	submit func(request []byte, tp net.Conn) // nil: pass it on
 	seen   int                               // submissions
+	lines  []string                          // "METHOD /path" of every request
 }
 
 // proxyTo starts one; tp's fleet "faulty", the default from now on, goes
@@ -84,6 +85,9 @@ func (p *proxy) serve(tp net.Conn) {
 	if err != nil {
 		return
 	}
+	p.mu.Lock()
+	p.lines = append(p.lines, r.Method+" "+r.URL.Path)
+	p.mu.Unlock()
 	do := p.pass
 	if r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/job/submit") {
 		p.mu.Lock()
@@ -123,6 +127,20 @@ func (p *proxy) onSubmit(do func(request []byte, tp net.Conn)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.submit = do
+}
+
+// requests are those since the last call whose path has the part.
+func (p *proxy) requests(part string) (all, with int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	all = len(p.lines)
+	for _, line := range p.lines {
+		if strings.Contains(line, part) {
+			with++
+		}
+	}
+	p.lines = nil
+	return all, with
 }
 
 func (p *proxy) submissions() int {

@@ -210,6 +210,27 @@ func TestConfirm(t *testing.T) {
 	}
 }
 
+// What no transport could send is refused before any is asked, also offline.
+func TestMoreComponentsThanSlurmTakesAreRefused(t *testing.T) {
+	for n, want := range map[int]fault.Code{slurm.MaxComponents: fault.OK, slurm.MaxComponents + 1: fault.Usage} {
+		var profiles []string
+		for i := range n {
+			profiles = append(profiles, fmt.Sprintf("r%d=h200:1", i))
+		}
+		in := input(profiles...)
+		in.Snapshot = nil
+		in.Spec.Roles = nil
+		for i := range n {
+			role := fmt.Sprintf("r%d", i)
+			in.Spec.Roles = append(in.Spec.Roles, spec.Role{Name: role, Driver: i == 0, Body: "true"})
+			in.Spec.Job.Time[role] = fmt.Sprintf("%dm", i+1)
+		}
+		if _, err := Resolve(in); fault.CodeOf(err) != want {
+			t.Errorf("%d components: %v", n, err)
+		}
+	}
+}
+
 func TestAnImageIsRefusedWhileNothingStartsContainers(t *testing.T) {
 	in := input("h200:8")
 	in.Spec.Image = "registry.example.org/train:1"

@@ -2,7 +2,7 @@
 tp_reach || exit 0
 # The head has written this before it took connections; a file of another
 # client of a network file system may take a minute to be seen.
-tp_until=$((SECONDS + 90)) tp_seen=$TP_RUN_DIR/ray.$TP_ATTEMPT.$TP_RESTART
+tp_until=$((SECONDS + 90))
 until [ -s "$tp_seen" ]; do
   if [ -n "$tp_asked" ]; then exit 0; fi
   if [ "$SECONDS" -ge "$tp_until" ]; then tp_die "$tp_node does not see $tp_seen, which the head wrote: run_root must be a directory that all nodes share"; fi

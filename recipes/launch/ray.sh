@@ -4,6 +4,8 @@ tp_die() {
   printf 'tp: %s\n' "$*" >&2
   exit 70
 }
+tp_life=$TP_ATTEMPT.$TP_RESTART${SLURM_ARRAY_TASK_ID:+.$SLURM_ARRAY_TASK_ID} # of this run, which may begin again
+tp_seen=$TP_RUN_DIR/ray.$tp_life
 tp_asked='' tp_hit='' tp_node=${SLURMD_NODENAME:-$HOSTNAME} tp_cpus=${SLURM_CPUS_PER_TASK:-${SLURM_CPUS_ON_NODE:-1}} tp_mib=${SLURM_MEM_PER_NODE:-0}
 trap 'tp_asked=1 tp_hit=1' TERM
 # What Slurm says of tasks would make MPI, accelerate and Lightning believe that
@@ -24,13 +26,13 @@ tp_ip=${tp_addrs[TP_NODE_RANK]} tp_units=$TP_GPUS_PER_NODE
 if [ "$tp_units" -eq 0 ]; then tp_units=1; fi
 # Sockets are below this directory, and a socket's path has at most 107 bytes.
 # Ray adds /ray/session_2026-01-31_12-00-00_123456_1234567/sockets/plasma_store.
-export RAY_TMPDIR="${RAY_TMPDIR:-/tmp}/tp-${TP_RUN_ID#run-}.$TP_ATTEMPT.$TP_RESTART"
-if [ "${#RAY_TMPDIR}" -gt 36 ]; then tp_die "the directory $RAY_TMPDIR is ${#RAY_TMPDIR} bytes long and Ray needs at most 36: set RAY_TMPDIR to at most 16"; fi
+export RAY_TMPDIR="${RAY_TMPDIR:-/tmp}/tp-${TP_RUN_ID#run-}.$tp_life"
+if [ "${#RAY_TMPDIR}" -gt 36 ]; then tp_die "the directory $RAY_TMPDIR is ${#RAY_TMPDIR} bytes long and Ray needs at most 36: set RAY_TMPDIR to $((${#RAY_TMPDIR} - 36)) bytes less"; fi
 mkdir -m 700 "$RAY_TMPDIR" 2>/dev/null || true
 if [ ! -O "$RAY_TMPDIR" ] || [ ! -d "$RAY_TMPDIR" ] || [ -L "$RAY_TMPDIR" ]; then tp_die "$RAY_TMPDIR on $tp_node is not this user's directory"; fi
 ulimit -Sn 65535 2>/dev/null || ulimit -Sn "$(ulimit -Hn)" || true
 export RAY_ADDRESS="$tp_head:$tp_head_port" RAY_AUTH_MODE="${RAY_AUTH_MODE:-token}" RAY_ENABLE_UV_RUN_RUNTIME_ENV="${RAY_ENABLE_UV_RUN_RUNTIME_ENV:-0}"
-if [ -z "${RAY_AUTH_TOKEN:-}" ]; then export RAY_AUTH_TOKEN_PATH="$TP_RUN_DIR/ray.$TP_ATTEMPT.$TP_RESTART"; fi
+if [ -z "${RAY_AUTH_TOKEN:-}" ]; then export RAY_AUTH_TOKEN_PATH="$tp_seen"; fi
 # Every port that has a fixed default is one of this run's; where machines pose
 # as two nodes each (test clusters) the odd one takes the second eight. Those of
 # the worker processes, of which there is no end, are the kernel's choice.
