@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -90,8 +91,25 @@ func (w *world) start(l launch) (runDir, job string) {
 	}
 	p, err := plan.Resolve(in)
 	w.ok(err)
+	w.lint(p.Fixed.Request.Script)
 	w.mkdir(filepath.Join(in.RunDir, "logs"))
 	return in.RunDir, w.sbatch(p.Fixed.Request.Script)
+}
+
+// lint holds a whole batch script against bash -n and shellcheck.
+func (w *world) lint(script string) {
+	w.Helper()
+	for _, linter := range [][]string{{"bash", "-n"}, {"shellcheck", "-s", "bash", "-e", "SC2016,SC2034,SC2154,SC2317", "-"}} {
+		if _, err := exec.LookPath(linter[0]); err != nil {
+			w.Logf("%s is not here", linter[0])
+			continue
+		}
+		cmd := exec.Command(linter[0], linter[1:]...)
+		cmd.Stdin = strings.NewReader(script)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			w.Errorf("%q: %v\n%s", linter, err, out)
+		}
+	}
 }
 
 // end is how a run says that it ended.

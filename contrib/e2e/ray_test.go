@@ -230,6 +230,19 @@ func TestRayHeadDies(t *testing.T) {
 	})
 }
 
+// A cancelled run's Ray ends on every node; nobody is to blame.
+func TestRayIsCancelled(t *testing.T) {
+	each(t, func(w *world) {
+		w.hetTurn()
+		dir, job := w.ray(launch{})
+		w.soon(dir, job, "out/driver.json")
+		tmp := into[rayNode](w, dir, job, "out/ray.rollout.0.json").Env["RAY_TMPDIR"]
+		w.must("scancel", job)
+		w.mustEnd(dir, job, "CANCELLED", "cancelled after ")
+		w.gone(tmp, job)
+	})
+}
+
 // A node that does not join in time is named, and the driver never starts.
 func TestRayIncomplete(t *testing.T) {
 	each(t, func(w *world) {
