@@ -118,8 +118,12 @@ func (c *composer) driver(params map[string]string, overrides string) (spec.Role
 	return r, nil
 }
 
-func launcherText(launcher string) (string, error) {
-	text, err := fs.ReadFile(files, "launch/"+launcher+".sh")
+// launcherText is a file of launch/, shell unless it has another extension.
+func launcherText(name string) (string, error) {
+	if path.Ext(name) == "" {
+		name += ".sh"
+	}
+	text, err := fs.ReadFile(files, "launch/"+name)
 	return string(text), err
 }
 
