@@ -12,7 +12,7 @@ import (
 )
 
 // tell is a role that says what it sees, and waits until the test has seen it.
-const tell = `trap : USR1
+const tell = `trap '' USR1 # also for the sleep
 env -0 >"$TP_OUT_DIR/env.$TP_ROLE.$TP_NODE_RANK"
 while [[ ! -e $TP_OUT_DIR/stop ]]; do sleep 0.2; done`
 

@@ -40,9 +40,11 @@ func (w *world) proxyTo(network, target string) *proxy {
 	return p
 }
 
-// fleet adds a fleet to the site file and makes it the default.
+// fleet adds a fleet to the site file and makes it the default. Nothing stands
+// in for its address: the world has Slurm's commands too.
 func (w *world) fleet(name string, lines ...string) {
 	w.Helper()
+	lines = append(lines, `transport = "url"`)
 	w.edit(`(?m)^default_fleet = .*$`, fmt.Sprintf("default_fleet = %q", name))
 	w.edit(`(?m)\n\[fleets\.devlab\]`, "\n[fleets."+name+"]\nkind = \"slurm\"\n"+strings.Join(lines, "\n")+"\n\n[fleets.devlab]")
 }

@@ -12,7 +12,7 @@ import (
 // jwtFleet makes the release's token door the default fleet.
 func (w *world) jwtFleet(lines ...string) {
 	w.Helper()
-	w.fleet("doored", append([]string{`url = "http://` + w.jwtAddress() + `"`, `transport = "url"`}, lines...)...)
+	w.fleet("doored", append([]string{`url = "http://` + w.jwtAddress() + `"`}, lines...)...)
 }
 
 // token is one of scontrol for alice.
@@ -24,6 +24,11 @@ func (w *world) token(args ...string) string {
 		w.Fatalf("scontrol token says %q", out)
 	}
 	return token
+}
+
+// forged is a token that says it is somebody's, without a signature.
+func forged(user string) string {
+	return "h." + base64.RawURLEncoding.EncodeToString([]byte(`{"exp":4102444800,"iat":1700000000,"sun":"`+user+`"}`)) + ".s"
 }
 
 // A token of five seconds and ten seconds of thinking at the prompt: the job is
@@ -72,8 +77,6 @@ func TestTokensThatAreNoUse(t *testing.T) {
 		site, err := os.ReadFile(w.site)
 		w.ok(err)
 		stale := w.token("lifespan=1")
-		other := "h." + base64.RawURLEncoding.EncodeToString([]byte(`{"exp":4102444800,"iat":1700000000,"sun":"bob"}`)) + ".s"
-		forged := "h." + base64.RawURLEncoding.EncodeToString([]byte(`{"exp":4102444800,"iat":1700000000,"sun":"alice"}`)) + ".s"
 		file := filepath.Join(w.dir, "token")
 		w.ok(os.WriteFile(file, []byte("SLURM_JWT="+stale+"\n"), 0o600))
 		w.ok(os.Chown(file, w.uid, w.gid))
@@ -88,8 +91,8 @@ func TestTokensThatAreNoUse(t *testing.T) {
 		}{
 			{"expired", stale, nil, 0, "SLURM_JWT expired at"},
 			{"garbage", "garbage", nil, 0, "SLURM_JWT is no token"},
-			{"forged", forged, nil, 0, "SLURM_JWT was refused"},
-			{"another user's", other, nil, 5, "a fresh one would be alice's"},
+			{"forged", forged("alice"), nil, 0, "SLURM_JWT was refused"},
+			{"another user's", forged("bob"), nil, 5, "a fresh one would be alice's"},
 			{"expired file", "", []string{`token_file = "` + file + `"`}, 5, "expired at"},
 			{"failing command", "", []string{`token_command = ["false"]`}, 5, "no token"},
 		} {

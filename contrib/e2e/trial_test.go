@@ -81,7 +81,7 @@ func TestExplainedScriptIsTheSameJob(t *testing.T) {
 		w.commit()
 		args := []string{"explained", "--name", name, "--profile", "train=h200:8", "--profile", "rollout=h100:4", "--qos", "rollout=low", "--requeue"}
 		plain, _ := w.render(args...)
-		explained, dir := w.render(append(args, "--explain")...)
+		explained, _ := w.render(append(args, "--explain")...)
 		if !strings.Contains(explained, "# rollout pool · --qos") || !strings.Contains(explained, "# train pool · job.toml:1") {
 			w.Errorf("origins lack:\n%s", explained)
 		}
@@ -102,7 +102,8 @@ func TestExplainedScriptIsTheSameJob(t *testing.T) {
 			w.Errorf("without and with origins:\n%s\n%s", lines[0], lines[1])
 		}
 		w.hetTurn()
-		w.sbatch(explained)
+		fresh, dir := w.render(append(args, "--explain")...) // the others' jobs were cancelled
+		w.sbatch(fresh)
 		w.wait(dir, "SUCCEEDED")
 	})
 }

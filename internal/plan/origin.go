@@ -12,11 +12,12 @@ import (
 // settingOf are the keys of job.toml that options of sbatch come from, by the
 // field that the option stands for.
 var settingOf = map[string]string{
-	"Name": "name", "Requeue": "requeue", "Partition": "partition", "Account": "account", "QOS": "qos", "Reservation": "reservation",
-	"Constraint": "constraint", "Prefer": "prefer", "Licenses": "licenses", "NodeList": "nodelist", "Exclude": "exclude", "CPUsPerTask": "cpus_per_node",
-	"Memory": "mem", "MemoryPerCPU": "mem_per_cpu", "MemoryPerGPU": "mem_per_gpu", "TimeLimit": "time", "TimeMin": "time_min", "Begin": "begin",
-	"Deadline": "deadline", "Dependency": "dependency", "Hold": "hold", "Nice": "nice", "Priority": "priority", "Signal": "signal",
-	"MailType": "mail_type", "MailUser": "mail_user", "WCKey": "wckey", "Share": "share", "Network": "network", "Switches": "switches", "Segment": "segment",
+	"Name": "name", "Comment": "comment", "Requeue": "requeue", "Begin": "begin", "Deadline": "deadline", "Dependency": "dependency", "Hold": "hold",
+	"Nice": "nice", "Priority": "priority", "Signal": "signal", "MailType": "mail_type", "MailUser": "mail_user", "WCKey": "wckey", "Extra": "extra",
+	"Partition": "partition", "Account": "account", "QOS": "qos", "Reservation": "reservation", "Constraint": "constraint", "Prefer": "prefer",
+	"Licenses": "licenses", "NodeList": "nodelist", "Exclude": "exclude_nodes", "CPUsPerTask": "cpus_per_node", "Memory": "mem",
+	"MemoryPerCPU": "mem_per_cpu", "MemoryPerGPU": "mem_per_gpu", "TimeLimit": "time", "TimeMin": "time_min", "Share": "exclusive",
+	"Network": "network", "Switches": "switches", "Segment": "segment",
 }
 
 // Origin says in one phrase where a directive of the batch script comes from:
@@ -105,7 +106,7 @@ func (p *Plan) implied(o slurm.Option, pools []spec.Pool) string {
 	case "TasksPerNode":
 		return "tp: one task per node"
 	case "CPUsPerTask", "Memory":
-		return series + ", its share of a node"
+		return series + ": its share of a node"
 	case "TimeLimit":
 		if len(pools) > 0 {
 			return "default of partition " + pools[0].Partition

@@ -239,3 +239,35 @@ func TestAnImageIsRefusedWhileNothingStartsContainers(t *testing.T) {
 		t.Errorf("a job that would run without its image must not be planned: %v", err)
 	}
 }
+
+// Every directive says the pool it is of and who set it.
+func TestOriginOfDirectives(t *testing.T) {
+	in := input("train=h200:16", "rollout=h100:4")
+	in.Spec.Job.QOS = spec.PerRole{"rollout": "low"}
+	in.Settings = []Setting{{"time", "90m", "job.toml:4"}, {"qos.rollout", "low", "--qos"}}
+	p, err := Resolve(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{
+		"0 job-name": "the experiment's name and the run's id", "0 time": "train pool · job.toml:4", "1 time": "rollout pool · job.toml:4",
+		"1 qos": "rollout pool · --qos", "0 nodes": "train pool · profile train=h200:16", "1 gres": "rollout pool · profile rollout=h100:4",
+		"0 partition": "train pool · series h200", "1 mem": "rollout pool · series h100: its share of a node", "0 no-requeue": "default",
+	}
+	for i, options := range p.Fixed.Request.Options() {
+		for _, o := range options {
+			got := p.Origin(i, o)
+			if got == "" || strings.HasSuffix(got, " · ") || strings.HasSuffix(got, "site") {
+				t.Errorf("%d %s: %q", i, o.Name, got)
+			}
+			key := fmt.Sprint(i, " ", o.Name)
+			if w, ok := want[key]; ok && w != got {
+				t.Errorf("%s: %q, wanted %q", key, got, w)
+			}
+			delete(want, key)
+		}
+	}
+	if len(want) > 0 {
+		t.Errorf("no directive for %v", want)
+	}
+}

@@ -29,8 +29,8 @@ func Plan(w io.Writer, p *plan.Plan, now time.Time) {
 		line("about", "%s", d)
 	}
 	line("fleet", "%s", Fleet(p))
-	for _, other := range o.OtherWays {
-		line("", "not by %s", other)
+	if len(o.OtherWays) > 0 {
+		line("", "not by %s", strings.Join(o.OtherWays, " · "))
 	}
 	image := f.Spec.Image
 	if image == "" {

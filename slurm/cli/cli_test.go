@@ -2,13 +2,13 @@ package cli
 
 import (
 	"context"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/tuneplane/tp/slurm"
+	"github.com/tuneplane/tp/slurm/slurmtest"
 )
 
 // script writes an executable that stands in for a Slurm command.
@@ -16,9 +16,7 @@ import (
 func scontrol(t *testing.T, body string) Tools {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "scontrol"), []byte("#!/bin/sh\n"+body), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	slurmtest.Program(t, filepath.Join(dir, "scontrol"), "#!/bin/sh\n"+body)
 	return Tools{Dir: dir}
 }
 

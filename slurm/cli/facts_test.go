@@ -1,9 +1,10 @@
 package cli
 
 import (
-	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/tuneplane/tp/slurm/slurmtest"
 )
 
 // A table of sacctmgr cuts names ("dept-bioinf+"); what tp asks for does not,
@@ -21,9 +22,7 @@ case "$*" in
 *" account "*) printf 'root\ndept-bioinformatics and more\n' ;;
 esac
 `
-	if err := os.WriteFile(filepath.Join(tools.Dir, "sacctmgr"), []byte(script), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	slurmtest.Program(t, filepath.Join(tools.Dir, "sacctmgr"), script)
 	f, err := tools.Facts(t.Context(), "ann")
 	if err != nil {
 		t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tuneplane/tp/slurm"
+	"github.com/tuneplane/tp/slurm/slurmtest"
 )
 
 // fakes are commands that answer as real ones were seen to, and write what they
@@ -23,9 +24,7 @@ func fakes(t *testing.T, version string, commands map[string]string) *Client {
 	for name, body := range all {
 		script := "#!/bin/sh\n[ \"$1\" = --version ] && { echo 'slurm " + version + "'; exit; }\n" +
 			"echo " + name + " \"$@\" >>'" + dir + "/log'\nD='" + dir + "'\n" + body + "\n"
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(script), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		slurmtest.Program(t, filepath.Join(dir, name), script)
 	}
 	return New(Options{Tools: Tools{Dir: dir, Timeout: 5 * time.Second}, SubmitTimeout: 5 * time.Second})
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/tuneplane/tp/slurm"
 	"github.com/tuneplane/tp/slurm/cli"
 	"github.com/tuneplane/tp/slurm/connect"
+	"github.com/tuneplane/tp/slurm/slurmtest"
 )
 
 // server answers pings in v0.0.42, only to the token if there is one.
@@ -50,9 +51,7 @@ func tools(t *testing.T, nameAndText ...string) cli.Tools {
 	t.Helper()
 	dir := t.TempDir()
 	for i := 0; i < len(nameAndText); i += 2 {
-		if err := os.WriteFile(filepath.Join(dir, nameAndText[i]), []byte("#!/bin/sh\n"+nameAndText[i+1]+"\n"), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		slurmtest.Program(t, filepath.Join(dir, nameAndText[i]), "#!/bin/sh\n"+nameAndText[i+1]+"\n")
 	}
 	return cli.Tools{Dir: dir}
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/tuneplane/tp/slurm"
 	"github.com/tuneplane/tp/slurm/rest"
+	"github.com/tuneplane/tp/slurm/slurmtest"
 )
 
 // pong is an answer to any request, as the shell says it.
@@ -37,9 +38,7 @@ func fakeRestd(t *testing.T, version, main string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "slurmrestd")
 	text := "#!/bin/bash\necho $$ \"$@\" >>\"$0.starts\"\nenv >\"$0.env\"\n[ \"$1\" != -V ] || { echo slurm " + version + "; exit; }\nshift 2\n" + pong + main + "\n"
-	if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	slurmtest.Program(t, path, text)
 	return path
 }
 

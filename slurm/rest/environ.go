@@ -25,8 +25,8 @@ import (
 //	SLURM_RLIMIT_*                            not set: those of a login node (locked
 //	                                          memory, open files) are too small for a job
 //	SLURM_PRIO_PROCESS                        not set: the submitting shell's nice value
-//	SLURM_TRES_PER_TASK (24.11)               not set: says CPUS_PER_TASK again, and srun
-//	                                          refuses a -c that differs from it
+//	SLURM_TRES_PER_TASK (24.11)               not set: says CPUS_PER_TASK again, which is
+//	                                          what srun of every release understands
 //	HYDRA_*, I_MPI_HYDRA_*, *_plm_slurm_args  not set: for an mpirun in the batch script;
 //	                                          steps do not get them from sbatch either
 //	SLURM_DISTRIBUTION, _MEM_BIND, …          not set by sbatch either, unless asked for

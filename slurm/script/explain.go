@@ -45,6 +45,6 @@ func printable(r rune) rune {
 }
 
 const (
-	column = 52  // where comments begin, behind most directives
+	column = 50  // where comments begin, behind most directives
 	width  = 100 // of a terminal that people read scripts in
 )

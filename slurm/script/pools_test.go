@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/tuneplane/tp/slurm/slurmtest"
 )
 
 // commands are stand-ins for what pools.sh asks: srun runs its tasks here, one
@@ -52,9 +54,7 @@ func write(t *testing.T, path, text string) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	slurmtest.Program(t, path, text)
 }
 
 func TestAddresses(t *testing.T) {

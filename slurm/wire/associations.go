@@ -6,12 +6,12 @@ import "github.com/tuneplane/tp/slurm"
 type Associations struct {
 	Envelope
 	List []struct {
-		Account   Text  `json:"account"`
-		Cluster   Text  `json:"cluster"`
-		Partition Text  `json:"partition"`
-		User      Text  `json:"user"`
-		QOS       Words `json:"qos"`
-		IsDefault flag  `json:"is_default"`
+		Account   Text `json:"account"`
+		Cluster   Text `json:"cluster"`
+		Partition Text `json:"partition"`
+		User      Text `json:"user"`
+		QOS       List `json:"qos"`
+		IsDefault flag `json:"is_default"`
 		Default   Maybe[struct {
 			QOS Text `json:"qos"`
 		}] `json:"default"`
