@@ -15,9 +15,14 @@ type Launcher string
 
 // Launchers.
 const (
-	Plain    Launcher = "plain"    // the role's own script
-	Torchrun Launcher = "torchrun" // torch.distributed.run, one task per node
+	Plain      Launcher = "plain"      // the role's own script
+	Torchrun   Launcher = "torchrun"   // torch.distributed.run, one task per node
+	Accelerate Launcher = "accelerate" // accelerate launch, one task per node
+	Ray        Launcher = "ray"        // a Ray cluster of all pools; the driver runs on its head
+	MPI        Launcher = "mpi"        // one task per GPU, ranks by PMIx
 )
+
+var launchers = []Launcher{Plain, Torchrun, Accelerate, Ray, MPI}
 
 // ConfigKind is what a recipe does with config.yaml.
 type ConfigKind string
@@ -45,6 +50,11 @@ type Manifest struct {
 	Entrypoint Entrypoint       `toml:"entrypoint" json:"entrypoint"`
 	Metrics    Metrics          `toml:"metrics" json:"metrics"`
 	Params     map[string]Param `toml:"params" json:"params,omitempty"`
+	Server     *Server          `toml:"server" json:"server,omitempty"`
+	Pinning    Pinning          `toml:"pinning" json:"pinning,omitempty"` // of the Ray launcher
+	// Pins are beginnings of placement groups' names, and the role whose pool
+	// they belong on.
+	Pins map[string]string `toml:"pins" json:"pins,omitempty"`
 }
 
 // Versions says which releases of a framework a recipe was written for.
@@ -111,8 +121,8 @@ func (m *Manifest) check(f *tomlfile.File) error {
 		return bad("version", "is missing")
 	case m.Title == "" || m.Summary == "":
 		return bad("title", "title and summary are needed")
-	case m.Launcher != Plain && m.Launcher != Torchrun:
-		return bad("launcher", "%q is not known; there are plain and torchrun", m.Launcher)
+	case !slices.Contains(launchers, m.Launcher):
+		return bad("launcher", "%q is not known; there are %s", m.Launcher, join(launchers))
 	case m.Config != ConfigNone && m.Config != YAMLFlat:
 		return bad("config", "%q is not known; there are none and yaml-flat", m.Config)
 	case len(m.Roles) == 0:
@@ -132,6 +142,9 @@ func (m *Manifest) check(f *tomlfile.File) error {
 		if !roleName.MatchString(role) || slices.Contains(m.Roles[:i], role) {
 			return bad("roles", "%q is no role name, or is there twice", role)
 		}
+	}
+	if err := m.checkLaunch(bad); err != nil {
+		return err
 	}
 	for _, action := range m.Lifecycle {
 		if action != "export" && action != "eval" {

@@ -43,7 +43,7 @@ type Digests struct {
 // Catalog is a set of recipes by name.
 type Catalog struct{ recipes map[string]*Recipe }
 
-var embedded = sync.OnceValues(func() (*Catalog, error) { return load(files) })
+var embedded = sync.OnceValues(func() (*Catalog, error) { return Load(files) })
 
 // Embedded is the catalogue that is built in. It is read on first use.
 func Embedded() *Catalog {
@@ -54,8 +54,9 @@ func Embedded() *Catalog {
 	return c
 }
 
-// load reads catalog/<framework>/<method>/ and launch/ of a tree.
-func load(tree fs.FS) (*Catalog, error) {
+// Load reads a catalogue: catalog/<framework>/<method>/ of a tree. Launchers
+// are those that are built in.
+func Load(tree fs.FS) (*Catalog, error) {
 	c := &Catalog{recipes: map[string]*Recipe{}}
 	manifests, err := fs.Glob(tree, "catalog/*/*/recipe.toml")
 	if err != nil {
@@ -78,7 +79,7 @@ func load(tree fs.FS) (*Catalog, error) {
 		if err != nil {
 			return nil, err
 		}
-		launch, err := fs.ReadFile(tree, "launch/"+string(m.Launcher)+".sh")
+		launch, err := m.launchText()
 		if err != nil {
 			return nil, err
 		}

@@ -89,7 +89,7 @@ func lint(t *testing.T, name, text string) {
 	t.Helper()
 	linters := [][]string{{"bash", "-n"}}
 	if _, err := exec.LookPath("shellcheck"); err == nil {
-		linters = append(linters, []string{"shellcheck", "-s", "bash", "-"})
+		linters = append(linters, []string{"shellcheck", "-s", "bash", "-e", "SC2016", "-"})
 	}
 	for _, linter := range linters {
 		cmd := exec.Command(linter[0], linter[1:]...)
@@ -112,7 +112,7 @@ func run(t *testing.T, e *lab.Experiment, body string, env ...string) []string {
 	cmd := exec.Command("bash", "-euo", "pipefail", "-c", body)
 	cmd.Dir = e.Dir
 	cmd.Env = append([]string{"PATH=" + bin + ":" + os.Getenv("PATH"), "TP_OUT_DIR=/o u't", "TP_NNODES=2", "TP_RUN_ID=run-0123456789ab", "TP_RESTART=0",
-		"TP_ROLE_TRAIN_HEAD=n1", "TP_ROLE_TRAIN_PORT=29500"}, env...)
+		"TP_NODE_RANK=0", "TP_ROLE_TRAIN_IP=n1", "TP_ROLE_TRAIN_PORT=29500"}, env...)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
@@ -126,19 +126,19 @@ func TestTorchrunCommandLine(t *testing.T) {
 	l, e := newLab(t, "pytorch/ddp", `a b'$x "實驗"🙂\`, map[string]string{"config.yaml": "lr: 1.0\nname: x\n"})
 	s, _ := compose(t, l, e, Options{Set: []string{"lr=1e-5", `name=it's "$HOME" \ 實驗` + "\n"}})
 	got := run(t, e, s.Roles[0].Body, "TP_GPUS_PER_NODE=8")
-	want := []string{"-m", "torch.distributed.run", "--nnodes=2", "--nproc_per_node=8", "--rdzv_id=run-0123456789ab-0", "--rdzv_backend=c10d",
-		"--rdzv_endpoint=n1:29500", "train.py", "--config", "config.yaml", "--output-dir", "/o u't", "--overrides-json",
+	want := []string{"-m", "torch.distributed.run", "--nnodes=2", "--node_rank=0", "--nproc_per_node=8", "--rdzv_backend=static",
+		"--master_addr=n1", "--master_port=29500", "train.py", "--config", "config.yaml", "--output-dir", "/o u't", "--overrides-json",
 		`{"lr": 1e-5, "name": "it's \"$HOME\" \\ 實驗\n"}`}
 	if strings.Join(got, "\x00") != strings.Join(want, "\x00") {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
 	for env, want := range map[string]string{"TP_GPUS_PER_NODE=0": "--nproc_per_node=1", "X=y": "--nproc_per_node=1"} {
-		if got := run(t, e, s.Roles[0].Body, env); got[3] != want {
-			t.Errorf("%s: %s", env, got[3])
+		if got := run(t, e, s.Roles[0].Body, env); got[4] != want {
+			t.Errorf("%s: %s", env, got[4])
 		}
 	}
 	s, _ = compose(t, l, e, Options{Set: []string{"procs_per_node=3"}})
-	if got := run(t, e, s.Roles[0].Body, "TP_GPUS_PER_NODE=8"); got[3] != "--nproc_per_node=3" || got[len(got)-1] != "{}" {
+	if got := run(t, e, s.Roles[0].Body, "TP_GPUS_PER_NODE=8"); got[4] != "--nproc_per_node=3" || got[len(got)-1] != "{}" {
 		t.Errorf("procs_per_node: %q", got)
 	}
 }
@@ -181,7 +181,7 @@ func TestManifestErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []struct{ old, new, want string }{
-		{`launcher = "torchrun"`, `launcher = "mpirun"`, `r.toml:5:1: launcher: "mpirun" is not known; there are plain and torchrun`},
+		{`launcher = "torchrun"`, `launcher = "mpirun"`, `r.toml:5:1: launcher: "mpirun" is not known; there are plain, torchrun, accelerate, ray, mpi`},
 		{`driver = "train"`, `driver = "actor"`, `r.toml:8:1: driver: "actor" is none of the roles`},
 		{`type = "int"`, `type = "integer"`, `params.procs_per_node: type "integer" is not known`},
 		{`min = 1`, `min = 2000`, `params.procs_per_node: min is over max`},

@@ -25,7 +25,9 @@ func pools(in Input) ([]spec.Pool, []string, error) {
 		roles := profile.Roles
 		if len(roles) == 0 {
 			for _, r := range in.Spec.Roles {
-				roles = append(roles, r.Name)
+				if r.Beside == "" {
+					roles = append(roles, r.Name)
+				}
 			}
 		}
 		p := spec.Pool{Name: roles[0], Roles: roles, Series: series.Name, GRES: series.GRES, Nodes: nodes, GPUsPerNode: per}

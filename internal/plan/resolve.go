@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"slices"
@@ -158,16 +159,30 @@ func program(in Input, req *slurm.Request, pools []spec.Pool) script.Program {
 		p.ExpDir = s.Dirs[0]
 	}
 	for _, role := range s.Roles {
+		where := cmp.Or(role.Beside, role.Name)
 		for _, pool := range pools {
-			if !slices.Contains(pool.Roles, role.Name) {
+			if !slices.Contains(pool.Roles, where) {
 				continue
 			}
-			p.Steps = append(p.Steps, script.Step{
+			step := script.Step{
 				Role: role.Name, Pool: pool.Name, Driver: role.Driver,
 				Component: pool.Component, NodeOffset: pool.NodeOffset,
 				Nodes: pool.Nodes, CPUs: pool.CPUsPerNode, GRES: gresOf(pool),
 				GPUsPerNode: pool.GPUsPerNode, Body: role.Body, Needs: role.Needs,
-			})
+			}
+			switch role.Nodes {
+			case spec.FirstNode:
+				step.Count = 1
+			case spec.LaterNodes:
+				if pool.Nodes == 1 {
+					continue
+				}
+				step.From = 1
+			}
+			if role.MPI != nil {
+				step.MPI, step.Tasks = role.MPI.Plugin, cmp.Or(role.MPI.Tasks, pool.GPUsPerNode, 1)
+			}
+			p.Steps = append(p.Steps, step)
 		}
 	}
 	return p

@@ -44,15 +44,38 @@ type Framework struct {
 type Role struct {
 	Name   string `json:"name"`
 	Driver bool   `json:"driver,omitempty"`
+	// Beside is the role whose pool it runs on; "" when it has a profile itself.
+	Beside string `json:"beside,omitempty"`
+	// Nodes says which nodes of the pool run it.
+	Nodes NodeSet `json:"nodes,omitempty"`
+	// MPI makes it one step of many tasks.
+	MPI *MPI `json:"mpi,omitempty"`
 	// Body is bash, already quoted, in strict mode, started in the experiment's
 	// directory with the TP_ variables of docs/job-environment.md.
 	// It ends in exec, so that signals reach the training: give it a shell of
-	// its own and expect nothing to run after it.
+	// its own and expect nothing to run after it. A role without a body has a
+	// place and no step: it lives in another role's processes, as in Ray.
 	Body string `json:"body"`
 	// Needs lists programs that must exist on the node ("bash", "python3").
 	Needs []string `json:"needs,omitempty"`
 	// Files must be in the bundle; relative to the lab.
 	Files []string `json:"files,omitempty"`
+}
+
+// NodeSet is a part of a pool's nodes.
+type NodeSet string
+
+// Parts of a pool.
+const (
+	EveryNode  NodeSet = ""
+	FirstNode  NodeSet = "first"
+	LaterNodes NodeSet = "rest" // all but the first; of a pool of one node none
+)
+
+// MPI says how a role's processes are started by srun.
+type MPI struct {
+	Plugin string `json:"plugin"`          // of srun --mpi: "pmix", "pmi2"
+	Tasks  int    `json:"tasks,omitempty"` // per node; 0 for one per GPU
 }
 
 // Param is one parameter of the recipe with the value that will be used.

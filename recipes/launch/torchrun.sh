@@ -1,6 +1,7 @@
-# One task per node; torchrun starts the processes of its node and meets the
-# others at the head. The attempt is part of the meeting's id, so that a
-# requeued job never meets what is left of its former life.
+# One torchrun per node, which starts the processes of its node. Node 0 is where
+# the others meet: by rank and not by the name of the host, which c10d compares
+# and which fails behind a second interface. The port is this run's own, so that
+# nothing of a former life of it, or of a neighbour, can be met there.
 if [ -z "$tp_procs" ]; then
   tp_procs=${TP_GPUS_PER_NODE:-0}
   if [ "$tp_procs" -eq 0 ]; then tp_procs=1; fi
@@ -13,7 +14,6 @@ if python3 -c 'import sys, importlib.metadata as m; sys.exit(not (sys.version_in
 fi
 # Underscores: torch 1.13 knows no dashes in these names, newer ones take both.
 exec python3 -m torch.distributed.run \
-  --nnodes="$TP_NNODES" --nproc_per_node="$tp_procs" \
-  --rdzv_id="$TP_RUN_ID-$TP_RESTART" --rdzv_backend=c10d \
-  --rdzv_endpoint="$TP_ROLE_TRAIN_HEAD:$TP_ROLE_TRAIN_PORT" \
-  "${tp_old[@]+"${tp_old[@]}"}" "$tp_script" --config config.yaml --output-dir "$TP_OUT_DIR" --overrides-json "$tp_overrides"
+  --nnodes="$TP_NNODES" --node_rank="$TP_NODE_RANK" --nproc_per_node="$tp_procs" \
+  --rdzv_backend=static --master_addr="$tp_ip" --master_port="$tp_port" \
+  "${tp_old[@]+"${tp_old[@]}"}" "${tp_target[@]}"

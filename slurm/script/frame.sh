@@ -169,6 +169,12 @@ tp_teardown() { # ask every role to stop, wait 10 s, then insist
   tp_say "roles still run 10 s after they were asked to stop; killing them"
   for role in "${!tp_pid[@]}"; do kill -TERM "${tp_pid[$role]}" 2>/dev/null || true; done
 }
+tp_words() { # ROLE: what our own part of it said last, in the log of the node that failed first
+  local rank=0 first="$TP_RUN_DIR/ends/$tp_mark.first" said
+  [[ ! -s $first ]] || read -r _ rank _ <"$first" || true
+  said=$(tail -n 30 "$TP_RUN_DIR/logs/$1.node$rank$TP_LOG_SUFFIX.log" 2>/dev/null | sed -n 's/^tp: //p' | tail -n 1 | tr -d '[:cntrl:]') || said=''
+  printf '%s' "${said:+: ${said:0:400}}"
+}
 tp_wait() { # returns with the run's exit code
   local role rc first="$TP_RUN_DIR/ends/$tp_mark.first"
   while :; do
@@ -185,7 +191,7 @@ tp_wait() { # returns with the run's exit code
         # srun answers with the highest code of its tasks, and that may be of one
         # it killed because another had failed: the first failure is the cause.
         if [[ -s $first ]]; then read -r _ _ rc role <"$first" || true; fi
-        tp_end FAILED "$rc" "$role" "role $role failed with exit code $rc${tp_reason:+: $tp_reason}"
+        tp_end FAILED "$rc" "$role" "role $role failed with exit code $rc${tp_reason:+: $tp_reason}$(tp_words "$role")"
         tp_teardown
         return "$rc"
       elif [[ $role == "$TP_DRIVER" ]]; then
@@ -197,9 +203,16 @@ tp_wait() { # returns with the run's exit code
     done
   done
 }
-tp_role() { # FUNCTION ROLE: runs once per node, under srun
+tp_mpi() { # PLUGIN: srun must have it
+  local list
+  list=$(srun --mpi=list 2>&1) || true
+  if ! grep -qw -- "$1" <<<"$list"; then
+    tp_fail 69 "srun has no MPI plugin $1 on this cluster; it has $(grep -o '[a-z0-9_]*$' <<<"$list" | paste -sd ' ')"
+  fi
+}
+tp_role() { # FUNCTION ROLE [FROM]: runs once per node (MPI: once per task), under srun
   set -euo pipefail
-  export TP_ROLE=$2 TP_NODE_RANK=${SLURM_PROCID:-0}
+  export TP_ROLE=$2 TP_NODE_RANK=$((${SLURM_NODEID:-0} + ${3:-0}))
   local rc=0 node=${SLURMD_NODENAME:-$HOSTNAME} mark=$TP_ATTEMPT.$TP_RESTART${SLURM_ARRAY_TASK_ID:+.$SLURM_ARRAY_TASK_ID}
   if ! cd "$TP_EXP_DIR"; then
     echo "tp: $TP_EXP_DIR is not visible on $node: run_root must be a directory that all nodes share" >&2

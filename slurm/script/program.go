@@ -56,8 +56,41 @@ type Step struct {
 	CPUs        int // per node
 	GRES        []slurm.GRES
 	GPUsPerNode int
-	Body        string
+	Body        string // "" for a role that has a place and no step of its own
 	Needs       []string
+	// From and Count are the part of the pool's nodes that run the step; Count 0
+	// is all from From on.
+	From, Count int
+	// Tasks per node; 0 is one. MPI is the plugin that tells them their ranks,
+	// "" for none.
+	Tasks int
+	MPI   string
+}
+
+// runs is how many nodes run the step.
+func (s Step) runs() int {
+	if s.Count > 0 {
+		return s.Count
+	}
+	return s.Nodes - s.From
+}
+
+var mpiName = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
+
+func (s Step) check() error {
+	switch {
+	case s.From < 0 || s.Count < 0 || s.From+s.Count > s.Nodes || s.runs() < 1:
+		return fmt.Errorf("role %q runs on %d nodes from %d on, of %d", s.Role, s.Count, s.From, s.Nodes)
+	case s.Tasks < 0 || s.Tasks > 1 && s.MPI == "":
+		return fmt.Errorf("role %q: %d tasks per node, and none without MPI", s.Role, s.Tasks)
+	case s.Tasks > 1 && s.Tasks > s.CPUs:
+		return fmt.Errorf("role %q: %d tasks on the %d CPUs of each node: ask for more with --cpus-per-node", s.Role, s.Tasks, s.CPUs)
+	case s.MPI != "" && !mpiName.MatchString(s.MPI):
+		return fmt.Errorf("role %q: MPI plugin %q: expected a name such as pmix", s.Role, s.MPI)
+	case s.Driver && s.Body == "":
+		return fmt.Errorf("the driver %q has nothing to run", s.Role)
+	}
+	return nil
 }
 
 var roleName = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,31}$`)
@@ -98,6 +131,9 @@ func (p *Program) check() error {
 		}
 		if s.Component < 0 || s.Component >= len(p.Request.Components) {
 			return fmt.Errorf("role %q is on component %d of %d", s.Role, s.Component, len(p.Request.Components))
+		}
+		if err := s.check(); err != nil {
+			return err
 		}
 		if !roleName.MatchString(s.Pool) {
 			return fmt.Errorf("pool %q: expected the name of one of its roles", s.Pool)

@@ -50,6 +50,9 @@ func Render(p Program) (string, error) {
 
 	b.WriteString("\n# ---- what each role runs, once per node of its pool --------------------------------\n")
 	for i, s := range p.Steps {
+		if s.Body == "" {
+			continue
+		}
 		fmt.Fprintf(&b, "tp_role_%d() { # %s\n", i, s.Role)
 		for _, program := range s.Needs {
 			fmt.Fprintf(&b, "command -v %s >/dev/null || { echo \"tp: %s is not on the PATH of ${SLURMD_NODENAME:-$HOSTNAME}\" >&2; exit 127; }\n", shell.Quote(program), program)
@@ -140,7 +143,7 @@ func (p *Program) places(b *strings.Builder) {
 				blocks++
 			}
 		}
-		fmt.Fprintf(b, "tp_pool %s %d %d srun %s --gres=none\n", s.Pool, s.Nodes, blocks, p.place(s, "tp-pool", 1))
+		fmt.Fprintf(b, "tp_pool %s %d %d srun %s --gres=none\n", s.Pool, s.Nodes, blocks, p.place(Step{Component: s.Component, NodeOffset: s.NodeOffset, Nodes: s.Nodes}, "tp-pool", 1))
 	}
 	b.WriteString("tp_meet_all\n")
 	for _, s := range pools {
@@ -162,30 +165,48 @@ func (p *Program) pools() []Step {
 	return out
 }
 
-// place are the options of srun that put a step onto its pool's nodes: one task
-// each, beside whatever runs there.
+// place are the options of srun that put a step onto its nodes: one task each,
+// or those of MPI, beside whatever runs there.
 func (p *Program) place(s Step, name string, cpus int) string {
 	where := ""
 	if len(p.Request.Components) > 1 {
 		where = fmt.Sprintf("--het-group=%d ", s.Component)
 	}
-	if s.NodeOffset > 0 || s.Nodes < p.Request.Components[s.Component].Nodes {
-		where += fmt.Sprintf("--relative=%d ", s.NodeOffset)
+	nodes, tasks, mpi := s.runs(), max(1, s.Tasks), "none"
+	if first := s.NodeOffset + s.From; first > 0 || nodes < p.Request.Components[s.Component].Nodes {
+		where += fmt.Sprintf("--relative=%d ", first)
 	}
-	return fmt.Sprintf("%s--job-name=%s --overlap --mpi=none --kill-on-bad-exit=1 --nodes=%d --ntasks=%d --ntasks-per-node=1 --cpus-per-task=%d", where, name, s.Nodes, s.Nodes, cpus)
+	if s.MPI != "" {
+		mpi = s.MPI
+	}
+	return fmt.Sprintf("%s--job-name=%s --overlap --mpi=%s --kill-on-bad-exit=1 --nodes=%d --ntasks=%d --ntasks-per-node=%d --cpus-per-task=%d",
+		where, name, mpi, nodes, nodes*tasks, tasks, max(1, cpus/tasks))
 }
 
 // steps starts the roles, services first so that the driver finds them, and waits.
 func (p *Program) steps(b *strings.Builder) {
 	b.WriteString("\n# ---- start the roles, wait for the driver or the first failure ---------------------\n")
+	var checked []string
+	for _, s := range p.Steps {
+		if s.MPI != "" && !slices.Contains(checked, s.MPI) {
+			checked = append(checked, s.MPI)
+			fmt.Fprintf(b, "tp_mpi %s\n", s.MPI)
+		}
+	}
 	for i := len(p.Steps) - 1; i >= 0; i-- {
 		s := p.Steps[i]
-		gpus := ""
+		if s.Body == "" {
+			continue
+		}
+		gpus, from := "", ""
 		if g := gres(s.GRES); g != "" {
 			gpus = "--gres=" + shell.Quote(g) + " "
 		}
-		fmt.Fprintf(b, "tp_start %s srun %s %s\\\n  bash -c \"$(declare -f tp_role tp_role_%d); tp_role tp_role_%d %s\"\n",
-			s.Role, p.place(s, s.Role, s.CPUs), gpus, i, i, s.Role)
+		if s.From > 0 {
+			from = fmt.Sprintf(" %d", s.From)
+		}
+		fmt.Fprintf(b, "tp_start %s srun %s %s\\\n  bash -c \"$(declare -f tp_role tp_role_%d); tp_role tp_role_%d %s%s\"\n",
+			s.Role, p.place(s, s.Role, s.CPUs), gpus, i, i, s.Role, from)
 	}
 	b.WriteString("tp_rc=0\ntp_wait || tp_rc=$?\nexit \"$tp_rc\"\n")
 }
