@@ -148,6 +148,7 @@ type cluster struct {
 	fleet  site.Fleet
 	choice connect.Choice
 	info   slurm.Info
+	memory known
 }
 
 // connect reaches the fleet that --fleet or the site file names.
@@ -187,7 +188,7 @@ func (a *app) connect(ctx context.Context, name string) (*cluster, error) {
 	if choice.Memory.Info = found; !choice.Memory.Same(last) {
 		memory.save(choice.Memory)
 	}
-	return &cluster{client, fleet, choice, found}, nil
+	return &cluster{client, fleet, choice, found, memory}, nil
 }
 
 // here is this machine as a fleet.
@@ -197,7 +198,7 @@ func (a *app) here(ctx context.Context, fleet site.Fleet) (*cluster, error) {
 		return nil, fault.New(fault.Usage, "fleet %s: %w", fleet.Name, err).WithHint("state_dir in ~/.config/tp/user.toml")
 	}
 	info, err := client.Info(ctx)
-	return &cluster{client, fleet, connect.Choice{Transport: info.Transport}, info}, err
+	return &cluster{Client: client, fleet: fleet, choice: connect.Choice{Transport: info.Transport}, info: info}, err
 }
 
 // registry is the hardware of a fleet: that of the site file, else what the

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"github.com/tuneplane/tp/internal/site"
+	slurmcli "github.com/tuneplane/tp/slurm/cli"
 )
 
 // versionOf is what a command says of itself, "" when it says nothing in time.
@@ -79,8 +81,18 @@ func (a *app) slurmTools(ctx context.Context, conf *site.Config) []site.Finding 
 	var list []site.Finding
 	var have []string
 	dir := ""
+	fleet, _ := conf.Fleet(a.cli.Fleet)
+	tools := slurmcli.Tools{Dir: fleet.Tools}
 	for _, name := range []string{"sbatch", "squeue", "scontrol", "sacct", "sacctmgr", "slurmrestd"} {
-		path, err := exec.LookPath(name)
+		program := tools.Path(name)
+		if name == "slurmrestd" {
+			program = cmp.Or(fleet.Slurmrestd, name)
+		}
+		path, err := exec.LookPath(program)
+		if err != nil && fleet.Tools != "" && name == "sbatch" {
+			list = append(list, found(site.Bad, "slurm tools", fmt.Sprintf("tools under [fleets.%s] in the site file", fleet.Name), "no sbatch in %s", fleet.Tools))
+			continue
+		}
 		if err != nil {
 			list = append(list, found(site.Note, "slurm tools", "", "no %s: %s", name, missing[name]))
 			continue

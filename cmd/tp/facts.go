@@ -23,7 +23,7 @@ const factsTimeout = 1500 * time.Millisecond
 // facts are what Slurm's commands tell of a fleet, else what accounting does
 // over REST. Why slurm.conf is not among them is said; facts are never nil.
 func (a *app) facts(ctx context.Context, cl *cluster) (f *slurm.Facts, why string) {
-	tools := slurmcli.Tools{Timeout: factsTimeout}
+	tools := slurmcli.Tools{Dir: cl.fleet.Tools, Timeout: factsTimeout}
 	f, why = a.factsOf(ctx, cl, tools)
 	if f != nil && f.Config != nil {
 		return f, ""

@@ -7,6 +7,7 @@ import (
 
 	"github.com/tuneplane/tp/internal/fault"
 	"github.com/tuneplane/tp/internal/site"
+	slurmcli "github.com/tuneplane/tp/slurm/cli"
 	"github.com/tuneplane/tp/slurm/connect"
 )
 
@@ -62,6 +63,7 @@ func transports(flag string) ([]string, error) {
 func (a *app) circumstances(fleet site.Fleet, last connect.Memory) connect.Options {
 	return connect.Options{
 		Timeout: fleet.Timeout, EnvURL: os.Getenv("TP_SLURMREST_URL"), JWT: jwt, Last: last, Warn: a.warn,
+		Tools: slurmcli.Tools{Dir: fleet.Tools},
 	}
 }
 

@@ -210,7 +210,8 @@ func (a *app) input(ctx context.Context, r *road, how *recipes.Composition, f fa
 	if r.cluster != nil {
 		in.Transport, in.OtherWays = r.cluster.choice.Transport, r.cluster.choice.Others()
 		if !r.cluster.info.Local {
-			in.Config = config(ctx, r.cluster.info.Cluster)
+			in.Config = config(ctx, r.cluster)
+			in.Warnings = append(in.Warnings, a.filters(ctx, r.cluster)...)
 		}
 		if here, ok := r.cluster.Client.(*local.Client); ok {
 			in.PathFirst, in.Network.Interface = here.Commands(), ""

@@ -118,7 +118,7 @@ func asker(ctx context.Context, c *cluster) (tester, string, error) {
 	if t, ok := c.Client.(tester); ok {
 		return t, c.choice.Transport, nil
 	}
-	tools := slurmcli.Tools{}
+	tools := slurmcli.Tools{Dir: c.fleet.Tools}
 	here, err := tools.ClusterName(ctx)
 	switch {
 	case err != nil:
@@ -130,10 +130,10 @@ func asker(ctx context.Context, c *cluster) (tester, string, error) {
 }
 
 // config asks for slurm.conf through the commands here, if they are the cluster's.
-func config(ctx context.Context, cluster string) func() slurm.Record {
+func config(ctx context.Context, c *cluster) func() slurm.Record {
 	return func() slurm.Record {
-		r, err := slurmcli.Tools{Timeout: factsTimeout}.Config(ctx)
-		if err != nil || r.Get("ClusterName") != cluster {
+		r, err := slurmcli.Tools{Dir: c.fleet.Tools, Timeout: factsTimeout}.Config(ctx)
+		if err != nil || r.Get("ClusterName") != c.info.Cluster {
 			return nil
 		}
 		return r

@@ -211,6 +211,7 @@ const head = `# Site file of tp. Every key is optional; a commented line shows a
 # transports = ["url", "socket", "child", "cli"] # ways to try; transport = "cli" forces one
 # fallback = true       # false: nothing stands in for the url
 # slurmrestd = "/opt/slurm/sbin/slurmrestd" # for a private one; found by itself in the usual places
+# tools = "/opt/slurm/bin" # sbatch, squeue, scontrol, …; else from PATH
 # account = "research"
 # partition = "gpu"
 # qos = "normal"

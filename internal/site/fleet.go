@@ -26,6 +26,7 @@ type Fleet struct {
 	Transports   []string      // ways to try, in order; empty for all of Transports
 	NoFallback   bool          // nothing stands in for a URL that fails
 	Slurmrestd   string        // program of the private child; "" is searched
+	Tools        string        // directory of sbatch, squeue and the like; "" for PATH
 }
 
 // DefaultsOn are the layers of defaults for a job on a fleet: what is set for

@@ -62,6 +62,7 @@ type fleetKeys struct {
 	Transports   []string `toml:"transports"`
 	Fallback     *bool    `toml:"fallback"`
 	Slurmrestd   string   `toml:"slurmrestd"`
+	Tools        string   `toml:"tools"`
 	Account      string   `toml:"account"`
 	Partition    string   `toml:"partition"`
 	QOS          string   `toml:"qos"`

@@ -45,12 +45,18 @@ func (fl *Fleet) reach(o Options, f *tomlfile.File, name string, k fleetKeys) er
 		}
 		set(text.into, text.value)
 	}
-	if k.Slurmrestd != "" {
-		path, ok := expand(o, k.Slurmrestd)
-		if !ok {
-			return f.Errorf(at("slurmrestd"), "%q is no absolute path", k.Slurmrestd)
+	for _, program := range []struct {
+		key, value string
+		into       *string
+	}{{"slurmrestd", k.Slurmrestd, &fl.Slurmrestd}, {"tools", k.Tools, &fl.Tools}} {
+		if program.value == "" {
+			continue
 		}
-		fl.Slurmrestd = path
+		path, ok := expand(o, program.value)
+		if !ok {
+			return f.Errorf(at(program.key), "%q is no absolute path", program.value)
+		}
+		*program.into = path
 	}
 	list, key := k.Transports, "transports"
 	if k.Transport != "" {

@@ -19,6 +19,9 @@ type Memory struct {
 	Since time.Time `json:",omitzero"`
 	// Silent are configured addresses that did not answer, and when.
 	Silent map[string]time.Time `json:",omitempty"`
+	// CLIFilter is slurm.conf's CliFilterPlugins as it was Seen.
+	CLIFilter string    `json:",omitempty"`
+	Seen      time.Time `json:",omitzero"`
 }
 
 const (
@@ -58,5 +61,5 @@ func (m *Memory) took(way Way, now time.Time) {
 
 // Same reports whether there is nothing new to write down.
 func (m Memory) Same(other Memory) bool {
-	return m.Info == other.Info && m.Way == other.Way && m.Since.Equal(other.Since) && maps.EqualFunc(m.Silent, other.Silent, time.Time.Equal)
+	return m.Info == other.Info && m.Way == other.Way && m.Since.Equal(other.Since) && m.CLIFilter == other.CLIFilter && m.Seen.Equal(other.Seen) && maps.EqualFunc(m.Silent, other.Silent, time.Time.Equal)
 }

@@ -289,3 +289,23 @@ func TestSurveyTriesAll(t *testing.T) {
 		t.Errorf("%v", list)
 	}
 }
+
+// A fleet that is another cluster than the commands' own is asked for by name.
+func TestCommandsOfAnotherCluster(t *testing.T) {
+	commands := tools(t, "sbatch", "echo slurm 24.11.5", "scontrol", `case "$*" in --clusters=far*) name=far ;; *) name=near ;; esac
+[ "${1%%=*}" = version ] && echo slurm 24.11.5
+echo "ClusterName = $name"
+echo "SLURM_VERSION = 24.11.5"`, "sinfo", "echo slurm 24.11.5", "sacctmgr", "exit 1")
+	for cluster, want := range map[string]string{"": "near", "near": "near", "far": "far"} {
+		o := connect.Options{Tools: commands}
+		o.SetPlaces(nil, nil)
+		client, choice, err := connect.Open(t.Context(), connect.Fleet{Cluster: cluster, Order: []connect.Way{connect.CLI}}, o)
+		if err != nil {
+			t.Fatalf("%q: %v", cluster, err)
+		}
+		info, err := client.Info(t.Context())
+		if err != nil || info.Cluster != want || choice.Way != connect.CLI {
+			t.Errorf("%q: %+v, %v", cluster, info, err)
+		}
+	}
+}
