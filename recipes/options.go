@@ -15,8 +15,12 @@ type Options struct {
 	EnvFiles []string // --env-file: lines NAME=VALUE
 
 	Name, Project, Description, Image string
-	Tags, Prolog, Exclude             []string
-	Requeue                           *bool
+
+	// Model and data: a path on the cluster or a hub's id.
+	Model, TrainData, ValidationData, TrainSplit, ValidationSplit string
+
+	Tags, Prolog, Exclude []string
+	Requeue               *bool
 
 	// NoValidate takes parameters outside their range or choices, with a
 	// warning. Types stay: a text where a number is wanted is never meant.

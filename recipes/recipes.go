@@ -30,7 +30,8 @@ var files embed.FS
 type Recipe struct {
 	Manifest
 	Digests
-	Template fs.FS `json:"-"` // files of a new experiment
+	Keys     *Schema `json:"-"` // what the framework's configuration has; nil where nobody says
+	Template fs.FS   `json:"-"` // files of a new experiment
 }
 
 // Digests identify a recipe's content. Digest covers the launcher as well.
@@ -84,6 +85,17 @@ func Load(tree fs.FS) (*Catalog, error) {
 			return nil, err
 		}
 		r := &Recipe{Manifest: *m, Template: template}
+		if m.Schema != "" {
+			name := path.Dir(dir) + "/schema/" + m.Schema + ".tsv"
+			text, err := fs.ReadFile(tree, name)
+			if err != nil {
+				return nil, err
+			}
+			if r.Keys, err = ParseSchema(name, text); err != nil {
+				return nil, err
+			}
+			launch = append(launch, text...)
+		}
 		if r.Digests, err = digests(m, template, launch); err != nil {
 			return nil, err
 		}

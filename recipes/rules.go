@@ -1,0 +1,3 @@
+package recipes
+
+func (c *composer) rules(wrong *problems) {}
