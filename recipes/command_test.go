@@ -14,8 +14,8 @@ import (
 var update = flag.Bool("update", false, "write golden files")
 
 var (
-	hydraLine    = regexp.MustCompile(`(?m)^tp_hydra=.*$`)
-	arrayOnly    = regexp.MustCompile(`(?ms)^tp_(command|target)=\((?:[^\n]*\)$|\n.*?^\)$)`)
+	hydraLine = regexp.MustCompile(`(?m)^tp_hydra=.*$`)
+	arrayOnly = regexp.MustCompile(`(?ms)^tp_(command|target)=\((?:[^\n]*\)$|\n.*?^\)$)`)
 )
 
 // driverWords are the words of the driver's command as bash makes them in a
@@ -83,7 +83,7 @@ func goldenCommand(t *testing.T, r *Recipe, version string, pools []string, file
 	if err := WriteLock(e, lock, "test"); err != nil {
 		t.Fatal(err)
 	}
-	s, c := compose(t, l, e, inputsOf(r, Options{Profiles: pools, Set: hostileSets(r), NoValidate: true}))
+	s, c := compose(t, l, e, inputsOf(r, Options{Profiles: pools, Set: hostileSets(r)}))
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s\n", r.Keys.Source)
 	for _, w := range c.Warnings {

@@ -98,11 +98,12 @@ type RoleOf struct {
 // Owned is a key of the configuration that tp sets, whatever the file says.
 type Owned struct {
 	Path     string   `toml:"path" json:"path"`
-	From     string   `toml:"from" json:"from,omitempty"`   // what it is set to: one of ownedFrom
-	Value    string   `toml:"value" json:"value,omitempty"` // or this text
-	Role     string   `toml:"role" json:"role,omitempty"`   // only where that role has a pool of its own, whose shape it is
-	With     string   `toml:"with" json:"with,omitempty"`   // only when that input is given
-	Flag     string   `toml:"flag" json:"flag,omitempty"`   // an argument of the command sets it, no override
+	From     string   `toml:"from" json:"from,omitempty"`     // what it is set to: one of ownedFrom
+	Value    string   `toml:"value" json:"value,omitempty"`   // or this text
+	Role     string   `toml:"role" json:"role,omitempty"`     // only where that role has a pool of its own, whose shape it is
+	Unless   string   `toml:"unless" json:"unless,omitempty"` // only when that input is not given
+	With     string   `toml:"with" json:"with,omitempty"`     // only when that input is given
+	Flag     string   `toml:"flag" json:"flag,omitempty"`     // an argument of the command sets it, no override
 	Versions []string `toml:"versions" json:"versions,omitempty"`
 }
 

@@ -192,8 +192,8 @@ func (c *checker) owned() error {
 			return c.bad("owned", "%s: %s is none of the inputs", what, o.From)
 		case o.Role != "" && !slices.Contains(c.OptionalRoles, o.Role):
 			return c.bad("owned", "%s: role %q is no optional role", what, o.Role)
-		case o.With != "" && c.Inputs[o.With] == "":
-			return c.bad("owned", "%s: with %q is none of the inputs", what, o.With)
+		case o.With != "" && c.Inputs[o.With] == "", o.Unless != "" && c.Inputs[o.Unless] == "":
+			return c.bad("owned", "%s: with and unless name inputs", what)
 		case slices.Contains([]string{"host", "port", "group_port"}, o.From) && (c.Server == nil || o.Role != c.Server.Role):
 			return c.bad("owned", "%s: role is not that of the server", what)
 		}

@@ -25,7 +25,8 @@ func (c *composer) holds(o Owned) bool {
 	switch {
 	case !at(o.Versions, c.version),
 		o.Role != "" && !slices.Contains(c.roles, o.Role),
-		o.With != "" && c.inputs[o.With].value == "":
+		o.With != "" && c.inputs[o.With].value == "",
+		o.Unless != "" && c.inputs[o.Unless].value != "":
 		return false
 	case slices.Contains(inputNames, o.From):
 		return c.inputs[o.From].value != ""

@@ -34,7 +34,7 @@ type Param struct {
 	Doc          string            `toml:"doc" json:"doc,omitempty"`
 	Group        string            `toml:"group" json:"group,omitempty"` // heading in tp methods and the wizard
 	Required     bool              `toml:"required" json:"required,omitempty"`
-	Nullable     bool              `toml:"nullable" json:"nullable,omitempty"` // null is a value as well
+	Also         []string          `toml:"also" json:"also,omitempty"` // texts that are values as well, such as null
 	Value        any               `toml:"default" json:"-"`
 	Default      *string           `toml:"-" json:"default,omitempty"` // as typed
 	Min          *float64          `toml:"min" json:"min,omitempty"`
@@ -99,8 +99,8 @@ func (p Param) typed(text string) (string, error) {
 	if !utf8.ValidString(text) {
 		return "", fmt.Errorf("%q is not UTF-8", text)
 	}
-	if p.Nullable && text == "null" {
-		return text, nil
+	if slices.Contains(p.Also, text) {
+		return anyJSON(text)
 	}
 	value := text
 	switch p.Type {
@@ -128,7 +128,7 @@ func (p Param) typed(text string) (string, error) {
 
 // allowed holds a value of the right type against choices and range.
 func (p Param) allowed(text string) error {
-	if p.Nullable && text == "null" {
+	if slices.Contains(p.Also, text) {
 		return nil
 	}
 	if len(p.Choices) > 0 && !slices.Contains(p.Choices, text) {
@@ -172,8 +172,8 @@ func (p Param) Range() string {
 	if p.Max != nil {
 		parts = append(parts, "≤ "+short(*p.Max))
 	}
-	if p.Nullable {
-		parts = append(parts, "or null")
+	if len(p.Also) > 0 {
+		parts = append(parts, "or "+strings.Join(p.Also, ", "))
 	}
 	return strings.Join(parts, ", ")
 }
