@@ -73,8 +73,10 @@ func (c *composer) note(key, value, origin string) {
 func (c *composer) warn(text string) { c.Warnings = append(c.Warnings, text) }
 
 func (c *composer) readLock() (err error) {
-	if c.Lock, err = ReadLock(c.exp); err != nil {
-		return err
+	if c.Lock = c.opts.Lock; c.Lock == nil {
+		if c.Lock, err = ReadLock(c.exp); err != nil {
+			return err
+		}
 	}
 	c.recipe, c.State, c.Reasons, err = c.opts.Catalog.resolve(c.exp.Name, c.Lock)
 	if err != nil {

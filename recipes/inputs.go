@@ -33,6 +33,8 @@ func (c *composer) readInputs() error {
 		flag := "--" + strings.ReplaceAll(x.name, "_", "-")
 		need := c.recipe.Inputs[x.name]
 		switch {
+		case in.value == "" && need == "required" && c.opts.Draft:
+			c.warn(fmt.Sprintf("%s will want %s at submit, or %s in job.toml", c.recipe.Name, flag, x.name))
 		case in.value == "" && need == "required":
 			wrong.add(fault.New(fault.Usage, "%s needs %s", c.recipe.Name, flag).WithHint("%s, or %s = %q in job.toml", flag+" "+example[x.name], x.name, example[x.name]))
 		case in.value != "" && need == "":

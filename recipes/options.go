@@ -29,6 +29,11 @@ type Options struct {
 	// Each entry is VALUE for every role, or ROLE[,ROLE]=VALUE.
 	Time, CPUsPerNode, Memory, Account, Partition, QOS, Reservation, Constraint []string
 
+	// Draft asks only whether the experiment is right: a model or data that tp
+	// submit would want are said, not missed.
+	Draft bool
+	Lock  *Lock // in place of the experiment's
+
 	Defaults  []*lab.JobFile              // user file, then site file
 	Catalog   *Catalog                    // nil: Embedded
 	LookupEnv func(string) (string, bool) // nil: os.LookupEnv
