@@ -23,7 +23,7 @@ const maxParents = 32
 type chain struct {
 	lab     *lab.Lab
 	recipe  *Recipe
-	version string
+	version string   // of NeMo-RL, as locked
 	start   string   // directory of the experiment, relative to the lab
 	dirs    []string // what is packed
 	warn    func(string)
@@ -61,6 +61,9 @@ func (c *chain) read(shown, rel string, data []byte, above []string) (*Config, e
 	return merged, nil
 }
 
+// old says that the loader is the one before 0.6.
+func (c *chain) old() bool { return c.version != "" && compareVersions(c.version, "0.6") < 0 }
+
 // parents takes "defaults" out of a configuration: a text or a list of texts.
 func (c *chain) parents(config *Config) ([]Value, error) {
 	v, ok := config.Find("defaults")
@@ -74,14 +77,14 @@ func (c *chain) parents(config *Config) ([]Value, error) {
 	}
 	config.drop(func(path string) bool { return path == "defaults" })
 	if !v.List {
-		if v.Type == "" {
-			return nil, nil
+		if v.Type != Str {
+			return nil, fault.New(fault.Usage, "%s: defaults is a path or a list of paths", config.Place(v))
 		}
 		return []Value{v}, nil
 	}
 	var all []Value
 	if v.node.Kind != yaml.SequenceNode {
-		return nil, nil // an empty mapping
+		return nil, fault.New(fault.Usage, "%s: defaults is a path or a list of paths", config.Place(v))
 	}
 	for _, n := range v.node.Content {
 		n = follow(n)
@@ -103,8 +106,8 @@ func (c *chain) overrides(config *Config) []string {
 		}
 		key := strings.TrimSuffix(v.Path, "._override_")
 		switch {
-		case c.version == "0.5.0":
-			c.warn(fmt.Sprintf("%s: %s: NeMo-RL 0.5.0 does not know _override_; what the parents say is merged", config.Place(v), v.Path))
+		case c.old():
+			c.warn(fmt.Sprintf("%s: %s: NeMo-RL %s does not know _override_; what the parents say is merged", config.Place(v), v.Path, c.version))
 		case strings.Contains(key, ".") || v.Path == "_override_":
 			c.warn(fmt.Sprintf("%s: %s: NeMo-RL heeds _override_ only right below a top-level key; here it is merged as any other key", config.Place(v), v.Path))
 		case v.JSON == "true":
@@ -128,7 +131,7 @@ func (c *chain) parent(config *Config, at Value, rel string, above []string) (*C
 		return nil, fail("lies outside of the lab; of the framework's own files only %s is known here", c.recipe.Base)
 	}
 	base := path.Dir(rel)
-	if c.version == "0.5.0" { // which resolves all of them from the first file's directory
+	if c.old() { // all of them are looked for from the first file's directory
 		base = c.start
 	}
 	target := path.Join(base, at.Text)

@@ -118,7 +118,7 @@ func (p Param) typed(text string) (string, error) {
 		}
 	case List:
 		if !json.Valid([]byte(text)) || strings.TrimSpace(text)[0] != '[' {
-			return "", fmt.Errorf("%q is no JSON list, such as [1, 2]", text)
+			return "", fmt.Errorf("%q is no JSON list, such as [1, 2] or [\"a\", \"b\"]", text)
 		}
 	default:
 		value = jsonText(text)

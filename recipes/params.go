@@ -77,7 +77,7 @@ func (c *composer) readConfig() (*Config, error) {
 		return nil, fault.New(fault.Usage, "%s has no readable %s: %w", c.exp.Rel, configName, err).WithHint("tp new makes one from the recipe's template")
 	}
 	if c.recipe.Config == NeMoYAML {
-		chain := &chain{lab: c.lab, recipe: c.recipe, version: c.version, start: path.Dir(name), dirs: c.spec.Dirs, warn: c.warn}
+		chain := &chain{lab: c.lab, recipe: c.recipe, version: c.Lock.Framework.Version, start: path.Dir(name), dirs: c.spec.Dirs, warn: c.warn}
 		config, err := chain.read(configName, name, data, nil)
 		c.parents = chain.files
 		return config, err

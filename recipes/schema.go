@@ -9,8 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-
-	"github.com/tuneplane/tp/internal/fault"
 )
 
 // Schema holds the keys that a framework's configuration has, by version, as
@@ -100,11 +98,8 @@ func (s *Schema) missing(kind, version, path string) (text string, certain bool)
 			return "holds several values; set one of them, such as " + first(keys, path+"."), true
 		}
 	}
-	text = fmt.Sprintf("%s %s has no such key", kind, version)
-	if near := fault.Nearest(path, slices.Sorted(maps.Keys(keys))); near != "" {
-		text += fmt.Sprintf("; did you mean %q?", near)
-	}
-	return text, false
+	near := meant(path, nil, slices.Sorted(maps.Keys(keys)))
+	return fmt.Sprintf("%s %s has no such key%s", kind, version, didYouMean(near)), false
 }
 
 func first(keys map[string]SchemaKey, prefix string) string {

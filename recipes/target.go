@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tuneplane/tp/internal/fault"
 	"github.com/tuneplane/tp/internal/lab"
 )
 
@@ -115,11 +114,13 @@ func addsKey(path string) (bare string, ok bool) {
 }
 
 func (t *targets) unknown(name string) error {
-	var known []string
+	var params, keys []string
 	for _, x := range t.list {
-		known = append(known, x.name)
-		if x.path != "" && x.path != x.name {
-			known = append(known, x.path)
+		if x.param != nil {
+			params = append(params, x.name)
+		}
+		if x.path != "" {
+			keys = append(keys, x.path)
 		}
 		if strings.HasPrefix(x.path, name+".") {
 			return fmt.Errorf("holds several values; set one of them, such as %s", x.path)
@@ -128,19 +129,17 @@ func (t *targets) unknown(name string) error {
 	if t.recipe.Config == ConfigNone {
 		return fmt.Errorf("%s has no parameters; a script gets its values by --env NAME=VALUE", t.recipe.Name)
 	}
-	if keys := t.recipe.Keys; keys != nil {
-		if text, certain := keys.missing(t.recipe.Framework.Kind, t.version, name); certain {
+	add := ""
+	if schema := t.recipe.Keys; schema != nil {
+		if text, certain := schema.missing(t.recipe.Framework.Kind, t.version, name); certain {
 			return fmt.Errorf("%s", text)
 		}
-		known = slices.AppendSeq(known, maps.Keys(keys.at(t.version)))
-		slices.Sort(known)
+		add = fmt.Sprintf("; +%s adds the key", name)
+		keys = slices.AppendSeq(keys, maps.Keys(schema.at(t.version)))
 	}
-	if near := fault.Nearest(name, known); near != "" {
-		return fmt.Errorf("no such parameter; did you mean %q?", near)
-	}
-	add := ""
-	if t.recipe.Keys != nil {
-		add = fmt.Sprintf(", +%s adds the key", name)
+	slices.Sort(keys)
+	if near := meant(name, params, slices.Compact(keys)); near != nil {
+		return fmt.Errorf("no such parameter%s", didYouMean(near))
 	}
 	return fmt.Errorf("no such parameter: neither one of %s nor a key of %s; tp methods %s lists them%s", t.recipe.Name, configName, t.recipe.Name, add)
 }
