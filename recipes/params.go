@@ -220,7 +220,7 @@ func (c *composer) checkValue(x *target, v Value) error {
 	text, certain := c.recipe.Keys.missing(c.recipe.Framework.Kind, c.version, x.path)
 	closed := slices.Contains([]ConfigKind{Hydra, YAMLArgs, Flags}, c.recipe.Config)
 	switch {
-	case c.recipe.Config == Hydra && !certain:
+	case c.recipe.Config == Hydra && !certain && !strings.Contains(text, "did you mean"):
 		text += fmt.Sprintf("; %q adds it", "+"+x.path)
 	case c.recipe.Config == NeMoYAML && (v.File != "" || c.keptOpen(x.path)):
 		return nil

@@ -131,16 +131,21 @@ func numbers(facts ...fact) ([]float64, bool) {
 	return out, true
 }
 
-// bad says what is wrong at the place of a fact.
+// say puts the place of a fact before what there is to say of it.
+func (f fact) say(format string, args ...any) string {
+	text := fmt.Sprintf(format, args...)
+	switch {
+	case strings.HasPrefix(f.line, "-s "):
+		return f.line + ": " + text
+	case f.line == "" || f.line == f.path:
+		return configName + ": " + f.path + ": " + text
+	}
+	return f.line + ": " + f.path + ": " + text
+}
+
+// bad is for what the framework refuses.
 func (r *rulebook) bad(at fact, format string, args ...any) {
-	line := at.line
-	if line == "" || line == at.path {
-		line = configName
-	}
-	text := fmt.Sprintf("%s: %s: %s", line, at.path, fmt.Sprintf(format, args...))
-	if strings.HasPrefix(line, "-s ") {
-		text = line + ": " + fmt.Sprintf(format, args...)
-	}
+	text := at.say(format, args...)
 	if r.opts.NoValidate {
 		r.warn(text + "; taken as it is (--no-validate)")
 		return
@@ -148,14 +153,8 @@ func (r *rulebook) bad(at fact, format string, args ...any) {
 	r.wrong.add(fault.New(fault.Usage, "%s", text))
 }
 
-// note says what is probably not meant.
-func (r *rulebook) note(at fact, format string, args ...any) {
-	line := at.line
-	if line == "" || line == at.path {
-		line = configName
-	}
-	r.warn(fmt.Sprintf("%s: %s: %s", line, at.path, fmt.Sprintf(format, args...)))
-}
+// note is for what is probably not meant.
+func (r *rulebook) note(at fact, format string, args ...any) { r.warn(at.say(format, args...)) }
 
 // profileOf is the pool of a role; false where the role has none.
 func (r *rulebook) profileOf(role string) (spec.Profile, bool) {
