@@ -14,7 +14,7 @@ import (
 var update = flag.Bool("update", false, "write golden files")
 
 var (
-	hydraLine = regexp.MustCompile(`(?m)^tp_hydra=.*$`)
+	hydraLine = regexp.MustCompile(`(?m)^tp_(hydra|yaml)=.*$`)
 	arrayOnly = regexp.MustCompile(`(?ms)^tp_(command|target)=\((?:[^\n]*\)$|\n.*?^\)$)`)
 )
 
@@ -45,6 +45,14 @@ func hostileSets(r *Recipe) []string {
 		return []string{`trainer.project_name=it's, "a" {b} [c] $HOME \'x\ 實驗`, "+added.key=1e-5", "+added.list=[1e-5, \"a,b\", null, true]", "+added.text=08"}
 	case r.Config == NeMoYAML:
 		return []string{`checkpointing.metric_name=it's, "a" $HOME \'x\ 實驗`, "+added.key=1e-5"}
+	case r.Name == "openrlhf/ppo":
+		return []string{"vllm_num_engines=16", `logger.wandb.project=it's, "a" $HOME \ 實驗`, "ds.packing_samples=true"}
+	case r.Config == Flags:
+		return []string{`logger.wandb.project=it's, "a" $HOME \ 實驗`, "learning_rate=1e-5", `adam.betas=[0.9, 0.95]`}
+	case r.Config == YAMLArgs:
+		return []string{`run_name=it's, "a" $HOME \ 實驗: {b} #c`, "learning_rate=1e-5", "seed=7", "template=null", `lora_target=q_proj,v_proj`, "dataset=008"}
+	case r.Name == "evalkit/benchmark":
+		return []string{"tasks=gsm8k,mmlu", "tensor_parallel_size=8", "limit=0.5"}
 	case r.Name == "trl/grpo":
 		return []string{"learning_rate=1e-5", `run_name=it's "a"`}
 	}
@@ -56,11 +64,14 @@ func hostileSets(r *Recipe) []string {
 func TestCommandLines(t *testing.T) {
 	for _, name := range Embedded().Names() {
 		r, _ := Embedded().Get(name)
-		if r.Keys == nil {
+		if r.Keys == nil && r.Checked == "" {
 			continue
 		}
 		for _, version := range r.Framework.Versions {
 			profiles := map[string][]string{"": {"h200:16"}}
+			if r.Name == "evalkit/benchmark" {
+				profiles[""] = []string{"h200:8"}
+			}
 			for _, role := range r.OptionalRoles {
 				if at(r.Role[role].Versions, version) {
 					profiles["-"+role] = []string{"train=h200:16", role + "=h100:8"}
@@ -85,7 +96,11 @@ func goldenCommand(t *testing.T, r *Recipe, version string, pools []string, file
 	}
 	s, c := compose(t, l, e, inputsOf(r, Options{Profiles: pools, Set: hostileSets(r)}))
 	var b strings.Builder
-	fmt.Fprintf(&b, "# %s\n", r.Keys.Source)
+	source := r.Checked
+	if r.Keys != nil {
+		source = r.Keys.Source
+	}
+	fmt.Fprintf(&b, "# %s\n", source)
 	for _, w := range c.Warnings {
 		fmt.Fprintf(&b, "# warning: %s\n", w)
 	}

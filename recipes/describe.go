@@ -62,6 +62,9 @@ func (r *Recipe) Describe() string {
 	line("then", r.Lifecycle...)
 	line("metrics", r.Metrics.Primary...)
 	line("serves", r.Serves...)
+	if r.Checked != "" {
+		line("checked", r.Checked)
+	}
 	line("digest", r.Digest)
 	b.WriteString(r.describeParams())
 	b.WriteString(r.describeOwned())
@@ -69,6 +72,9 @@ func (r *Recipe) Describe() string {
 	case YAMLFlat:
 		b.WriteString("\nEvery key of config.yaml is a parameter as well, with the type it has there.\n")
 	case ConfigNone:
+		if len(r.Params) > 0 {
+			break
+		}
 		b.WriteString("\nIts scripts read what they like; values reach them by --env NAME=VALUE.\n")
 	default:
 		fmt.Fprintf(&b, "\nEvery key that %s has can be set by its path as well; +PATH adds one.\nKeys from %s.\n", r.Framework.Kind, r.Keys.Source)

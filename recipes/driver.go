@@ -54,34 +54,41 @@ var wordPart = regexp.MustCompile(`\{([a-z_0-9]+)\}|\$(TP_[A-Z0-9_]+)`)
 // fill puts values in place of names; false where one has no value. What is
 // put in is never read for names again.
 func (c *composer) fill(word, role string) (string, bool) {
-	var b strings.Builder
+	var b, text strings.Builder
 	rest := word
 	for {
 		at := wordPart.FindStringSubmatchIndex(rest)
 		if at == nil {
 			break
 		}
-		if at[0] > 0 {
-			b.WriteString(shell.Quote(rest[:at[0]]))
-		}
-		value := ""
+		text.WriteString(rest[:at[0]])
+		variable := ""
 		if at[2] < 0 {
-			value = `"$` + rest[at[4]:at[5]] + `"`
+			variable = `"$` + rest[at[4]:at[5]] + `"`
 		} else if name := rest[at[2]:at[3]]; c.recipe.Params[name].Type != "" {
-			value = c.param(name)
+			value := c.param(name)
+			if value == "" {
+				return "", false
+			}
+			text.WriteString(value)
 		} else if in, ok := c.inputs[name]; ok {
-			value = shell.Quote(in.value)
-		} else if !slices.Contains(inputNames, name) {
-			value = c.ownedWord(Owned{From: name, Role: role}, shellPath)
-		}
-		if value == "" {
+			text.WriteString(in.value)
+		} else if slices.Contains(inputNames, name) {
 			return "", false
+		} else {
+			variable = c.ownedWord(Owned{From: name, Role: role}, shellPath)
 		}
-		b.WriteString(value)
-		rest = rest[at[1]:]
+		if rest = rest[at[1]:]; variable != "" {
+			if text.Len() > 0 {
+				b.WriteString(shell.Quote(text.String()))
+				text.Reset()
+			}
+			b.WriteString(variable)
+		}
 	}
-	if rest != "" || b.Len() == 0 {
-		b.WriteString(shell.Quote(rest))
+	text.WriteString(rest)
+	if text.Len() > 0 || b.Len() == 0 {
+		b.WriteString(shell.Quote(text.String()))
 	}
 	return b.String(), true
 }
@@ -219,13 +226,21 @@ func (c *composer) hydraValue(v Value) (string, error) {
 }
 
 // hydraPath is a path that only the job knows, between Hydra's quotes. The
-// variable tp_hydra is TP_OUT_DIR with its quotes escaped, see hydraPrelude.
+// variable tp_hydra is TP_OUT_DIR with its quotes escaped, see pathPrelude.
 func hydraPath(_, rest string) string { return `"'$tp_hydra` + rest + `'"` }
 
-// hydraPrelude escapes quotes of the run's directory, and the backslashes
-// before them, as hydraQuote does here.
-func (c *composer) hydraPrelude() string {
-	if c.recipe.Config != Hydra && c.recipe.Config != NeMoYAML {
+// yamlPath is one between YAML's quotes.
+func yamlPath(_, rest string) string { return `"'$tp_yaml` + rest + `'"` }
+
+// pathPrelude escapes quotes of the run's directory: for Hydra with a
+// backslash, and the backslashes before them, as hydraQuote does here; for
+// YAML by another one.
+func (c *composer) pathPrelude() string {
+	switch c.recipe.Config {
+	case YAMLArgs:
+		return `tp_yaml=${TP_OUT_DIR//\'/\'\'}` + "\n"
+	case Hydra, NeMoYAML:
+	default:
 		return ""
 	}
 	return `tp_hydra=$(printf '%s' "$TP_OUT_DIR" | sed -E "s/(\\\\*)'/\\1\\1\\\\'/g")` + "\n"
@@ -243,7 +258,7 @@ func (c *composer) dotlist() ([]string, error) {
 	}
 	for _, o := range c.recipe.Owned {
 		if c.holds(o) && o.Flag == "" {
-			out = append(out, c.ownedPair(o.Path, o, shellPath, func(s string) string { return yamlText(jsonText(s)) }))
+			out = append(out, c.ownedPair(o.Path, o, yamlPath, func(s string) string { return yamlText(jsonText(s)) }))
 		}
 	}
 	return out, nil

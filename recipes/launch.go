@@ -83,7 +83,7 @@ func (c *composer) driver(params map[string]string) (spec.Role, error) {
 	if err != nil {
 		return r, err
 	}
-	b := gate + c.prelude() + c.hydraPrelude()
+	b := gate + c.prelude() + c.pathPrelude()
 	switch c.recipe.Launcher {
 	case Torchrun, Accelerate:
 		b += "tp_procs=" + shell.Quote(params["procs_per_node"]) + "\n"
@@ -103,7 +103,11 @@ func (c *composer) driver(params map[string]string) (spec.Role, error) {
 		fallthrough
 	default:
 		b += array("tp_command", words)
-		if first := command[0]; !strings.Contains(first, "{") && !slices.Contains(r.Needs, first) {
+		first := command[0]
+		if c.recipe.Entrypoint.Kind == "program" {
+			first = c.recipe.Entrypoint.Value
+		}
+		if !strings.Contains(first, "{") && !slices.Contains(r.Needs, first) {
 			r.Needs = append([]string{first}, r.Needs...)
 		}
 	}
@@ -157,11 +161,11 @@ func (c *composer) prelude() string {
 	return dir + "\nexport PYTHONPATH=\"$TP_EXP_DIR:$TP_CODE_DIR${PYTHONPATH:+:$PYTHONPATH}\"\n"
 }
 
-// param is the value of a parameter without a path, quoted; "" where it has none.
+// param is the value of a parameter without a path; "" where it has none.
 func (c *composer) param(name string) string {
 	for _, p := range c.spec.Params {
 		if p.Name == name && p.Path == "" && p.Value != "" {
-			return shell.Quote(p.Value)
+			return p.Value
 		}
 	}
 	return ""

@@ -45,6 +45,7 @@ type Manifest struct {
 	Version       string            `toml:"version" json:"version"`
 	Title         string            `toml:"title" json:"title"`
 	Summary       string            `toml:"summary" json:"summary"`
+	Checked       string            `toml:"checked" json:"checked,omitempty"` // what the command was checked against, where no schema says so
 	Launcher      Launcher          `toml:"launcher" json:"launcher"`
 	Config        ConfigKind        `toml:"config" json:"config"`
 	Schema        string            `toml:"schema" json:"schema,omitempty"` // ../schema/<schema>.tsv: the keys that the framework knows

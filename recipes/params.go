@@ -3,7 +3,6 @@ package recipes
 import (
 	"fmt"
 	"path"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -140,6 +139,11 @@ func (c *composer) assign(a assignment) error {
 	if x.json, err = x.check(a.Text); err != nil {
 		return err
 	}
+	if x.value == nil { // else it is held against the framework as a key of config.yaml
+		if err := c.checkKey(x, func(text string) { c.warn(fmt.Sprintf("%s: %s: %s", a.Origin, a.Name, text)) }); err != nil {
+			return err
+		}
+	}
 	if err := c.allow(x, a.Text); err != nil {
 		return err
 	}
@@ -207,28 +211,34 @@ func (c *composer) checkValue(x *target, v Value) error {
 	if err := c.checkConfig(x, v); err != nil {
 		return err
 	}
-	if x.known != nil || c.recipe.Keys == nil || x.param != nil {
+	return c.checkKey(x, func(text string) { c.warn(fmt.Sprintf("%s: %s: %s", c.targets.config.Place(v), v.Path, text)) })
+}
+
+// checkKey holds a key against those that the framework has. Where it refuses
+// unknown ones, that is an error; elsewhere say gets what is known.
+func (c *composer) checkKey(x *target, say func(string)) error {
+	if x.known != nil || c.recipe.Keys == nil || x.path == "" {
 		return nil
 	}
 	bare, added := addsKey(x.path)
-	if added && c.recipe.Config == Hydra {
+	if added {
 		if !hydraKey.MatchString(x.path) {
 			return fmt.Errorf("%q is no key of Hydra's grammar", bare)
 		}
 		return nil
 	}
 	text, certain := c.recipe.Keys.missing(c.recipe.Framework.Kind, c.version, x.path)
-	closed := slices.Contains([]ConfigKind{Hydra, YAMLArgs, Flags}, c.recipe.Config)
+	closed := c.recipe.Config == Hydra || c.recipe.Config == Flags
 	switch {
 	case c.recipe.Config == Hydra && !certain && !strings.Contains(text, "did you mean"):
 		text += fmt.Sprintf("; %q adds it", "+"+x.path)
-	case c.recipe.Config == NeMoYAML && (v.File != "" || c.keptOpen(x.path)):
+	case c.recipe.Config == NeMoYAML && (x.value != nil && x.value.File != "" || c.keptOpen(x.path)):
 		return nil
 	}
-	if (closed || certain && c.recipe.Config == TRLYAML) && !c.opts.NoValidate {
+	if (closed || certain && c.recipe.Config != NeMoYAML) && !c.opts.NoValidate {
 		return fmt.Errorf("%s", text)
 	}
-	c.warn(fmt.Sprintf("%s: %s: %s", c.targets.config.Place(v), v.Path, text))
+	say(text)
 	return nil
 }
 

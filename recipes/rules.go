@@ -35,6 +35,16 @@ func (c *composer) rules(wrong *problems) {
 		r.nemoDPO()
 	case "trl/sft", "trl/dpo", "trl/grpo", "trl/kto":
 		r.trl()
+	case "openrlhf/sft", "openrlhf/dpo":
+		r.neverSaved("ckpt.save_steps", "-1")
+	case "openrlhf/ppo":
+		r.neverSaved("ckpt.save_steps", "-1")
+		r.openRLHF()
+	case "llamafactory/train":
+		r.neverSaved("save_strategy", "no")
+		r.llamaFactory()
+	case "lm-eval/":
+		r.lmEval()
 	}
 }
 
@@ -110,6 +120,13 @@ func (r *rulebook) plain(key string) fact {
 		f.text, f.where, f.line = k.Default, fmt.Sprintf("default of %s %s", r.recipe.Framework.Kind, r.version), configName
 	}
 	return f
+}
+
+// neverSaved warns of a value with which no checkpoint is ever written.
+func (r *rulebook) neverSaved(key, value string) {
+	if f := r.fact(key); f.is(value) {
+		r.note(f, "%s (%s) never saves: what an interrupted run has learned is lost", value, f.where)
+	}
 }
 
 // number is a whole or other number; false where it cannot be known.

@@ -65,7 +65,7 @@ func TestRules(t *testing.T) {
 		{"nemo-rl/sft", nil, []string{"checkpoint_save_period=5000"}, "warning: -s checkpoint_save_period: 5000 is over sft.max_num_steps (2000, config.yaml:6): only the last step is saved"},
 		{"nemo-rl/sft", nil, []string{"policy.megatron_cfg.enabled=true"}, "-s policy.megatron_cfg.enabled: is true beside policy.dtensor_cfg.enabled (true, default of nemo-rl 0.7.0); NeMo-RL trains with one of them"},
 		{"nemo-rl/dpo", nil, []string{"sequence_packing=true"}, "-s sequence_packing: NeMo-RL's DPO does not know it"},
-		{"trl/sft", nil, []string{"save_strategy=no"}, "warning: -s save_strategy: no checkpoint is saved"},
+		{"trl/sft", nil, []string{"save_strategy=no"}, "warning: -s save_strategy: no (-s) never saves: what an interrupted run has learned is lost"},
 		{"trl/sft", nil, []string{"load_best_model_at_end=true", "eval_strategy=epoch"}, "-s load_best_model_at_end: needs save_strategy (steps, default of trl 1.9.0) to be the same as eval_strategy (epoch, -s)"},
 		{"trl/dpo", nil, []string{`loss_type=["sigmoid", "sft"]`, "loss_weights=[1]"}, `-s loss_weights: has 1 weights for the 2 losses of loss_type (["sigmoid", "sft"], -s)`},
 		{"trl/kto", nil, []string{"per_device_train_batch_size=1"}, "warning: -s per_device_train_batch_size: 1 makes KTO's estimate of the KL distance useless; take 2 at least"},
@@ -76,6 +76,17 @@ func TestRules(t *testing.T) {
 		{"trl/grpo", []string{"train=h200:8", "rollout=h100:2x8"}, nil, "--profile rollout=h100:2x8: TRL calls one vLLM server, on one node"},
 		{"trl/grpo", two, []string{"server_tensor_parallel_size=4", "server_data_parallel_size=4"}, "-s server_tensor_parallel_size: 4 × server_data_parallel_size (4, -s) is over the 8 GPUs of the rollout pool"},
 		{"trl/grpo", two, []string{"server_tensor_parallel_size=4"}, "warning: -s server_tensor_parallel_size: 4 × server_data_parallel_size (1, default) leaves GPUs of the rollout pool idle: it has 8"},
+		{"openrlhf/sft", nil, []string{"save_steps=-1"}, "warning: -s save_steps: -1 (-s) never saves"},
+		{"openrlhf/ppo", nil, []string{"n_samples_per_prompt=1"}, "-s n_samples_per_prompt: 1 is under 2, and algo.advantage.estimator (group_norm, config.yaml:10) compares the responses to one prompt"},
+		{"openrlhf/ppo", nil, []string{"vllm_num_engines=3"}, "-s vllm_num_engines: 3 × vllm.tensor_parallel_size (1, config.yaml:23) is not the 8 GPUs of the train pool, on which all models are"},
+		{"openrlhf/ppo", nil, []string{"reward_url=null"}, "-s reward_url: is not set: a reward model (reward.model_name_or_path) or reward.remote_url is needed"},
+		{"openrlhf/ppo", []string{"h200:16"}, []string{"n_samples_per_prompt=2", "rollout_batch_size=4", "vllm_num_engines=16"}, "-s rollout_batch_size: 4 × rollout.n_samples_per_prompt (2, -s) / rollout.micro_batch_size (1, default of openrlhf 0.11.0) is under the 16 GPUs of the train pool"},
+		{"llamafactory/sft", nil, []string{"save_strategy=no"}, "warning: -s save_strategy: no (-s) never saves"},
+		{"llamafactory/sft", nil, []string{"dataset=null"}, "-s dataset: is not set: names of dataset_info.json are needed"},
+		{"llamafactory/dpo", nil, []string{"eval_strategy=steps"}, "-s eval_strategy: steps needs val_size or eval_dataset"},
+		{"evalkit/benchmark", nil, []string{"tensor_parallel_size=16"}, "-s tensor_parallel_size: 16 × data_parallel_size (1, default) is over the 8 GPUs of the eval pool"},
+		{"evalkit/benchmark", nil, []string{"tensor_parallel_size=4"}, "warning: -s tensor_parallel_size: 4 × data_parallel_size (1, default) leaves GPUs of the eval pool idle: it has 8"},
+		{"evalkit/benchmark", []string{"h200:2x8"}, nil, "--profile h200:2x8: lm-eval runs on one node"},
 	} {
 		l, e := newLab(t, c.recipe, "x", map[string]string{"reward.py": "", "other.py": ""})
 		for _, dir := range []string{"common", "configs"} {

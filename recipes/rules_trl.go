@@ -10,9 +10,7 @@ import (
 // trl are the rules of TRL's configurations and of transformers'
 // TrainingArguments (trl/trainer/*_config.py at v0.24.0, v1.0.0 and v1.9.0).
 func (r *rulebook) trl() {
-	if f := r.fact("save_strategy"); f.is("no") {
-		r.note(f, "no checkpoint is saved: what an interrupted run has learned is lost")
-	}
+	r.neverSaved("save_strategy", "no")
 	evals := r.fact("eval_strategy")
 	if _, given := r.inputs["validation_data"]; !given && evals.known() && !evals.is("no") {
 		r.bad(evals, "%s needs --validation-data", evals.text)

@@ -48,9 +48,7 @@ func (r *rulebook) verlRL() {
 			r.bad(batch, "%s is not %s × %s, as a rollout pool of its own needs", batch.text, mini, step)
 		}
 	}
-	if f := r.fact("trainer.save_freq"); f.is("-1") {
-		r.note(f, "-1 (%s) never saves: what an interrupted run has learned is lost", f.where)
-	}
+	r.neverSaved("trainer.save_freq", "-1")
 	if f := r.fact("trainer.test_freq"); f.is("-1") {
 		r.note(f, "-1 (%s) never validates while it trains", f.where)
 	}

@@ -126,7 +126,7 @@ func (t *targets) unknown(name string) error {
 			return fmt.Errorf("holds several values; set one of them, such as %s", x.path)
 		}
 	}
-	if t.recipe.Config == ConfigNone {
+	if t.recipe.Config == ConfigNone && len(params) == 0 {
 		return fmt.Errorf("%s has no parameters; a script gets its values by --env NAME=VALUE", t.recipe.Name)
 	}
 	add := ""
