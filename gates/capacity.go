@@ -11,7 +11,8 @@ import (
 )
 
 // Capacity asks whether the cluster can ever run the pools together
-// (capacity.neverFits blocks) and whether it can now (capacity waits).
+// (capacity.neverFits blocks), whether it can now (capacity waits), and whether
+// its components may keep each other from it (capacity.deadlock warns).
 type Capacity struct{}
 
 // Name is "capacity".
@@ -36,18 +37,19 @@ func (Capacity) Check(s Subject) []Verdict {
 		v.Remedy = neverFitsRemedy(s, v.Pool)
 		return []Verdict{v}
 	}
+	warn := deadlock(s)
 	if v, short := together(s, "capacity.down", Wait, "usable", func(n slurm.Node, p spec.Pool) bool { return shaped(n, p) && n.Usable() }); short {
 		v.Remedy = "tp fleet show"
-		return []Verdict{v}
+		return append([]Verdict{v}, warn...)
 	}
 	if v, short := together(s, "capacity.busy", Wait, "free now", free); short {
 		v.Remedy = "it starts when nodes become free"
 		if s.Snapshot.Info.Local {
 			v = taken(s, v)
 		}
-		return []Verdict{v}
+		return append([]Verdict{v}, warn...)
 	}
-	return nil
+	return warn
 }
 
 // limits are the rules of one pool that no waiting changes; nodes are those of
@@ -78,6 +80,7 @@ func limits(p spec.Pool, nodes int, snap *slurm.Snapshot) []Verdict {
 		out = append(out, never(slurm.MiB(p.MemoryMiB).String()+" per node", fmt.Sprintf("partition %s allows %s (MaxMemPerNode)", p.Partition, part.MaxMemPerNode),
 			fmt.Sprintf("--mem %s=%s", p.Roles[0], part.MaxMemPerNode)))
 	}
+	p = counted(p)
 	name, typ := gresName(p.GRES)
 	var gpus, cpus int
 	var mem slurm.MiB
@@ -178,8 +181,17 @@ func gresName(g string) (name, typ string) {
 	return name, typ
 }
 
+// counted is the pool as Slurm counts: devices that have no GRES are none to it.
+func counted(p spec.Pool) spec.Pool {
+	if p.GRES == "" {
+		p.GPUsPerNode = 0
+	}
+	return p
+}
+
 // shaped reports whether the node as configured is large enough.
 func shaped(n slurm.Node, p spec.Pool) bool {
+	p = counted(p)
 	name, typ := gresName(p.GRES)
 	return (p.GPUsPerNode == 0 || slurm.Count(n.GRES, name, typ) >= p.GPUsPerNode) &&
 		n.CPUs >= p.CPUsPerNode && n.Memory >= slurm.MiB(p.MemoryMiB) && hasFeature(n, p.Constraint)
@@ -187,6 +199,7 @@ func shaped(n slurm.Node, p spec.Pool) bool {
 
 // free reports whether the node could start the pool's share now.
 func free(n slurm.Node, p spec.Pool) bool {
+	p = counted(p)
 	name, typ := gresName(p.GRES)
 	return shaped(n, p) && n.Usable() &&
 		(p.GPUsPerNode == 0 || slurm.Count(n.GRES, name, typ)-slurm.Count(n.GRESUsed, name, typ) >= p.GPUsPerNode) &&

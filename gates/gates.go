@@ -44,9 +44,9 @@ type Subject struct {
 	Pools    []spec.Pool
 	Snapshot *slurm.Snapshot
 	Now      time.Time
-	// Config is slurm.conf's value of a key, as far as somebody could ask;
-	// nil when nobody could.
-	Config func(key string) (value string, known bool)
+	// Config asks for slurm.conf, only where a gate needs it; its answer, and
+	// itself, are nil when nobody can tell.
+	Config func() slurm.Record
 }
 
 // Gate is one rule.
@@ -56,7 +56,7 @@ type Gate interface {
 }
 
 // All lists the gates in the order they are asked and shown.
-func All() []Gate { return []Gate{Admission{}, Offline{}, Capacity{}, HetJob{}, Maintenance{}} }
+func All() []Gate { return []Gate{Admission{}, Offline{}, Capacity{}, Maintenance{}} }
 
 // Check asks every gate. A gate without an objection gives one pass.
 func Check(s Subject, list ...Gate) []Verdict {

@@ -71,7 +71,7 @@ func TestVerdicts(t *testing.T) {
 			second := pool("cpu", 2, 0)
 			second.Partition, second.Component = "short", 1
 			*p = []spec.Pool{pool("h100", 2, 8), second}
-		}, "hetjob.overlap", Unknown, "partitions h100 and short"},
+		}, "capacity.deadlock", Unknown, "partitions h100 and short"},
 		{"a component of two pools is over the partition's nodes", func(s *slurm.Snapshot, p *[]spec.Pool) {
 			s.Partitions[0].MaxNodes = 1
 			*p = append(*p, pool("h200", 1, 8))
@@ -141,16 +141,17 @@ func TestHetJobsThatShareNodes(t *testing.T) {
 	second := pool("cpu", 1, 0)
 	second.Partition, second.Component = "short", 1
 	s := Subject{Pools: []spec.Pool{pool("h100", 1, 8), second}, Snapshot: snap}
-	with := func(parameters string) func(string) (string, bool) {
-		return func(key string) (string, bool) { return parameters, key == "SchedulerParameters" }
+	with := func(parameters string) func() slurm.Record {
+		return func() slurm.Record { return slurm.Record{"SchedulerParameters": parameters} }
 	}
 	for _, c := range []struct {
 		name   string
-		config func(string) (string, bool)
+		config func() slurm.Record
 		pools  []spec.Pool
 		level  Level
 	}{
 		{"nobody can be asked", nil, s.Pools, Unknown},
+		{"nobody answers", func() slurm.Record { return nil }, s.Pools, Unknown},
 		{"without the option", with("bf_interval=1,bf_continue"), s.Pools, Warn},
 		{"with it", with("bf_interval=1,BF_HETJOB_PRIO=min"), s.Pools, Pass},
 		{"with the other one", with("bf_hetjob_immediate"), s.Pools, Pass},
@@ -158,7 +159,7 @@ func TestHetJobsThatShareNodes(t *testing.T) {
 		{"no node in common", with(""), []spec.Pool{pool("h200", 1, 8), second}, Pass},
 	} {
 		s.Config, s.Pools = c.config, c.pools
-		list := Check(s, HetJob{})
+		list := Check(s, Capacity{})
 		if Worst(list) != c.level {
 			t.Errorf("%s: %+v, want %s", c.name, list, c.level)
 		}

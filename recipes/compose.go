@@ -57,7 +57,7 @@ func Compose(l *lab.Lab, e *lab.Experiment, o Options) (*spec.Spec, *Composition
 		steps = append(steps, func() error { return c.readPerRole(key) })
 	}
 	var wrong problems
-	for _, step := range append(steps, c.readEnv, c.readParams) {
+	for _, step := range append(steps, c.readSlurm, c.readEnv, c.readParams) {
 		wrong.add(step())
 	}
 	if err := wrong.err(); err != nil {
@@ -153,7 +153,7 @@ func (c *composer) readRequeue() {
 // text is the flag, else the value of the highest layer that has one.
 func (c *composer) text(key, flag string, of func(*lab.JobFile) string) string {
 	if flag != "" {
-		c.note(key, flag, "--"+key)
+		c.note(key, flag, "--"+strings.ReplaceAll(key, "_", "-"))
 		return flag
 	}
 	for _, l := range c.layers {
@@ -169,7 +169,7 @@ func (c *composer) text(key, flag string, of func(*lab.JobFile) string) string {
 // higher layer can also take something away.
 func (c *composer) list(key string, flag []string, of func(*lab.JobFile) []string) []string {
 	if len(flag) > 0 {
-		c.note(key, strings.Join(flag, ", "), "--"+strings.TrimSuffix(key, "s"))
+		c.note(key, strings.Join(flag, ", "), "--"+strings.ReplaceAll(strings.TrimSuffix(key, "s"), "_", "-"))
 		return flag
 	}
 	for _, l := range c.layers {

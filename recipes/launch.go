@@ -188,8 +188,12 @@ func (c *composer) files() ([]string, error) {
 	return out, nil
 }
 
-func launcherText(launcher string) (string, error) {
-	text, err := fs.ReadFile(files, "launch/"+launcher+".sh")
+// launcherText is a file of launch/, shell unless it has another extension.
+func launcherText(name string) (string, error) {
+	if path.Ext(name) == "" {
+		name += ".sh"
+	}
+	text, err := fs.ReadFile(files, "launch/"+name)
 	return string(text), err
 }
 

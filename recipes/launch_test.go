@@ -44,6 +44,11 @@ doc = "seconds"`,
 config = "none"
 pinning = "nvlink-domains"
 roles = ["train", "rollout"]`,
+	"t/pins": `launcher = "ray"
+config = "none"
+pinning = "placement-groups"
+pins = {global_pool = "train", rollout_pool = "rollout", rollout_pool_reward = "reward", elsewhere = "critic"}
+roles = ["train", "rollout", "reward"]`,
 	"t/served": `launcher = "torchrun"
 config = "none"
 roles = ["train", "rollout"]
@@ -247,16 +252,67 @@ func TestLauncherErrors(t *testing.T) {
 	base := "name = 't/t'\nversion = '1'\ntitle = 't'\nsummary = 's'\nconfig = 'none'\ndriver = 'train'\nroles = ['train', 'rollout']\n" +
 		"framework = {kind = 't', versions = ['1'], default = '1'}\nentrypoint = {kind = 'experiment', value = 'train.py'}\n"
 	for text, want := range map[string]string{
-		"launcher = 'ray'\nserver = {role = 'rollout', health = '/'}":        "the launcher ray starts no servers",
-		"launcher = 'torchrun'\nserver = {role = 'train', health = '/'}":     `server.role: "train" is none of the roles that serve the driver`,
-		"launcher = 'torchrun'\nserver = {role = 'rollout', health = 'h'}":   `server.health: "h" is no path`,
-		"launcher = 'torchrun'\npinning = 'nvlink-domains'":                  "only the launcher ray pins roles",
-		"launcher = 'ray'\npinning = 'x'":                                    `pinning: "x" is not known; there are nvlink-domains and resources`,
-		"launcher = 'ray'\nserver = {role = 'rollout', health = '/', x = 1}": "unknown key",
+		"launcher = 'ray'\nserver = {role = 'rollout', health = '/'}":              "the launcher ray starts no servers",
+		"launcher = 'torchrun'\nserver = {role = 'train', health = '/'}":           `server.role: "train" is none of the roles that serve the driver`,
+		"launcher = 'torchrun'\nserver = {role = 'rollout', health = 'h'}":         `server.health: "h" is no path`,
+		"launcher = 'torchrun'\npinning = 'nvlink-domains'":                        "only the launcher ray pins roles",
+		"launcher = 'ray'\npinning = 'placement-groups'":                           `pins: belongs to pinning = "placement-groups"`,
+		"launcher = 'ray'\npins = {a = 'train'}":                                   `pins: belongs to pinning = "placement-groups"`,
+		"launcher = 'ray'\npinning = 'placement-groups'\npins = {'a b' = 'train'}": `expected the beginning of a placement group's name`,
+		"launcher = 'ray'\npinning = 'x'":                                          `pinning: "x" is not known; there are nvlink-domains, placement-groups and resources`,
+		"launcher = 'ray'\nserver = {role = 'rollout', health = '/', x = 1}":       "unknown key",
 	} {
 		_, err := ParseManifest("r.toml", []byte(base+text))
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s:\n got  %v\n want %s", text, err, want)
 		}
+	}
+}
+
+// Placement groups get the resource of their role's pool, by name, however
+// Python was told to start; a sitecustomize of the site is still read.
+func TestPinsOfPlacementGroups(t *testing.T) {
+	e, s, c := launched(t, "t/pins", map[string]string{}, Options{Profiles: []string{"train=h200:8", "rollout,reward=h100:8"}})
+	if len(c.Warnings) != 1 || !strings.Contains(c.Warnings[0], "a shim in Python keeps its placement groups elsewhere, global_pool, rollout_pool, rollout_pool_reward on theirs") {
+		t.Errorf("%q", c.Warnings)
+	}
+	site := t.TempDir()
+	for name, text := range map[string]string{
+		"sitecustomize.py":            "import builtins\nbuiltins.site_was_here = True\n",
+		"ray/__init__.py":             "",
+		"ray/util/__init__.py":        "from ray.util.placement_group import placement_group\n",
+		"ray/util/placement_group.py": "def placement_group(bundles, strategy='PACK', name='', lifetime=None, _soft=None, bundle_label_selector=None):\n    return name, bundles, strategy, lifetime\n",
+		"ask.py": `import ray.util
+from ray.util.placement_group import placement_group
+b = [{"GPU": 1}]
+for args, kwargs in [((), dict(bundles=b, strategy="STRICT_PACK", name="global_pool_verl_0", lifetime="detached")), ((b, "PACK", "rollout_pool_3"), {}), ((b,), dict(name="rollout_pool_reward_0")), ((b,), {})]:
+    print(*placement_group(*args, **kwargs), ray.util.placement_group is placement_group or ray.util.placement_group.placement_group is placement_group, site_was_here)
+`,
+	} {
+		path := filepath.Join(site, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	head, _, ok := strings.Cut(s.Roles[0].Body, "# ---- the head, and the driver")
+	pins, after, _ := strings.Cut(head, "tp_driver=")
+	_, shim, found := strings.Cut(after, "mkdir -p \"$TP_RUN_DIR/pins\"")
+	if !ok || !found {
+		t.Fatal(s.Roles[0].Body)
+	}
+	pins = pins[strings.Index(pins, "export TP_RAY_PINS"):]
+	got, code := executed(t, e, pins+"mkdir -p \"$TP_RUN_DIR/pins\""+shim+"python3 '"+site+"/ask.py'", "PYTHONPATH="+site)
+	want := "global_pool_verl_0 [{'GPU': 1, 'tp_pool_train': 0.001}] STRICT_PACK detached True True\n" +
+		"rollout_pool_3 [{'GPU': 1, 'tp_pool_rollout': 0.001}] PACK None True True\n" +
+		"rollout_pool_reward_0 [{'GPU': 1, 'tp_pool_rollout': 0.001}] PACK None True True\n" +
+		" [{'GPU': 1}] PACK None True True\n"
+	if got != want || code != 0 {
+		t.Errorf("exit code %d\ngot  %s\nwant %s", code, got, want)
+	}
+	if !strings.Contains(s.Roles[4].Body, "export TP_RAY_PINS='global_pool=train rollout_pool=rollout rollout_pool_reward=rollout'") || strings.Contains(s.Roles[4].Body, "sitecustomize") {
+		t.Errorf("a node:\n%s", s.Roles[4].Body)
 	}
 }

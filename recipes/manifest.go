@@ -69,6 +69,9 @@ type Manifest struct {
 	Params        map[string]Param  `toml:"params" json:"params,omitempty"`
 	Server        *Server           `toml:"server" json:"server,omitempty"`
 	Pinning       Pinning           `toml:"pinning" json:"pinning,omitempty"` // of the Ray launcher
+	// Pins are beginnings of placement groups' names, and the role whose pool
+	// they belong on.
+	Pins map[string]string `toml:"pins" json:"pins,omitempty"`
 }
 
 // Versions says which releases of a framework a recipe was checked against.

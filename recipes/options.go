@@ -34,9 +34,26 @@ type Options struct {
 	Draft bool
 	Lock  *Lock // in place of the experiment's
 
+	Slurm Slurm
+
 	Defaults  []*lab.JobFile              // user file, then site file
 	Catalog   *Catalog                    // nil: Embedded
 	LookupEnv func(string) (string, bool) // nil: os.LookupEnv
+}
+
+// Slurm are the flags that say the rest of what sbatch can be asked for.
+type Slurm struct {
+	// Each entry is VALUE for every role, or ROLE[,ROLE]=VALUE.
+	MemPerCPU, MemPerGPU, TimeMin, Prefer, NodeList, ExcludeNodes, Exclusive, Switches, Segment, Network []string
+
+	Begin, Deadline, Licenses, Signal, MailUser, WCKey, Extra, Comment string
+
+	Dependency []string // as in sbatch --dependency; a run's id may stand for a job's
+	After      []string // jobs or runs that have to end well first
+	MailType   []string
+	Hold       *bool
+	Nice       *int
+	Priority   *int
 }
 
 func (o Options) withDefaults() Options {

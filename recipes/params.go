@@ -247,7 +247,7 @@ func (c *composer) checkKey(x *target, say func(string)) error {
 func (c *composer) keptOpen(key string) bool {
 	keys := c.recipe.Keys.at(c.version)
 	top, _, _ := strings.Cut(key, ".")
-	if first(keys, top+".") == "" {
+	if firstBelow(keys, top+".") == "" {
 		return true
 	}
 	for at := key; at != ""; {

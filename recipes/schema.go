@@ -95,14 +95,14 @@ func (s *Schema) missing(kind, version, path string) (text string, certain bool)
 	}
 	for known := range keys {
 		if strings.HasPrefix(known, path+".") {
-			return "holds several values; set one of them, such as " + first(keys, path+"."), true
+			return "holds several values; set one of them, such as " + firstBelow(keys, path+"."), true
 		}
 	}
 	near := meant(path, nil, slices.Sorted(maps.Keys(keys)))
 	return fmt.Sprintf("%s %s has no such key%s", kind, version, didYouMean(near)), false
 }
 
-func first(keys map[string]SchemaKey, prefix string) string {
+func firstBelow(keys map[string]SchemaKey, prefix string) string {
 	best := ""
 	for known := range keys {
 		if strings.HasPrefix(known, prefix) && (best == "" || known < best) {

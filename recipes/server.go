@@ -33,9 +33,14 @@ const (
 	// PinDomains: it keeps to NVLink domains, in the order of topo_rank, and
 	// each pool is made to look like one (NeMo-RL 0.7 and later).
 	PinDomains Pinning = "nvlink-domains"
+	// PinGroups: its placement groups have names, and those that begin with a key
+	// of Pins get the resource of that role's pool, by a shim in Python.
+	PinGroups Pinning = "placement-groups"
 	// PinResources: its own settings name the resources of the pools.
 	PinResources Pinning = "resources"
 )
+
+var pinPrefix = regexp.MustCompile(`^[A-Za-z0-9_.-]+$`)
 
 var healthPath = regexp.MustCompile(`^/[A-Za-z0-9/._-]*$`)
 
@@ -51,8 +56,16 @@ func (m *Manifest) checkLaunch(bad func(key, format string, args ...any) error) 
 			return bad("server.health", "%q is no path such as /health", s.Health)
 		}
 	}
-	if !slices.Contains([]Pinning{PinNone, PinDomains, PinResources}, m.Pinning) {
-		return bad("pinning", "%q is not known; there are %s and %s", m.Pinning, PinDomains, PinResources)
+	if known := []Pinning{PinDomains, PinGroups, PinResources}; m.Pinning != PinNone && !slices.Contains(known, m.Pinning) {
+		return bad("pinning", "%q is not known; there are %s", m.Pinning, joined(known))
+	}
+	if (m.Pinning == PinGroups) != (len(m.Pins) > 0) {
+		return bad("pins", "belongs to pinning = %q, and it to pins", PinGroups)
+	}
+	for prefix, role := range m.Pins {
+		if !pinPrefix.MatchString(prefix) || !roleName.MatchString(role) {
+			return bad("pins."+prefix, "expected the beginning of a placement group's name, and a role")
+		}
 	}
 	if m.Pinning != PinNone && m.Launcher != Ray {
 		return bad("pinning", "only the launcher ray pins roles")
@@ -72,6 +85,9 @@ func (m *Manifest) launchText() ([]byte, error) {
 	names := []string{string(m.Launcher)}
 	if m.Launcher == Ray {
 		names = rayTexts[:]
+	}
+	if m.Pinning == PinGroups {
+		names = append(slices.Clone(names), "pins.py")
 	}
 	if m.Server != nil {
 		names = append(names, "gate", "server")

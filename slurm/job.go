@@ -68,6 +68,11 @@ type Job struct {
 	ID        JobID
 	HetJob    JobID // leader's id; 0 for a plain job
 	HetOffset int   // component number
+	// ArrayJob is the id that names the whole array, 0 for a job that is in
+	// none. ArrayTask is its index, "7", or of tasks that Slurm keeps as one
+	// record the indexes, "2-5%2".
+	ArrayJob  JobID  `json:",omitempty"`
+	ArrayTask string `json:",omitempty"`
 	Name      string
 	User      string
 	Comment   string
@@ -97,7 +102,7 @@ type Job struct {
 	Tasks       int
 	CPUs        int
 	CPUsPerTask int
-	Memory      MiB // per node; 0 when Slurm was asked for per-CPU memory
+	Memory      MiB // per node; [WholeNode] for all of it, 0 when it is counted otherwise
 	// GRES is per node, as asked for. Total is over all nodes: as allocated,
 	// as asked for while pending.
 	GRES      []GRES
@@ -106,7 +111,41 @@ type Job struct {
 	WorkDir   string
 	Output    string
 	Requeue   bool
-	FromDB    bool // read from accounting, not from the controller
+
+	Asked
+
+	FromDB bool // read from accounting, not from the controller
+}
+
+// Asked is what a job was asked for, in the words of [Request] and [Component],
+// as far as only who compares the two wants to know.
+type Asked struct {
+	// Of these and Job.Memory at most one is set. The partition's default shows
+	// as if it had been asked for.
+	MemoryPerCPU MiB           `json:",omitempty"`
+	MemoryPerGPU MiB           `json:",omitempty"`
+	Error        string        `json:",omitempty"`
+	Eligible     time.Time     `json:",omitzero"` // when it may start, once Slurm has decided: no sooner than Begin
+	Deadline     time.Time     `json:",omitzero"`
+	Priority     int           `json:",omitempty"` // as it is now; 0 for a held job
+	Nice         int           `json:",omitempty"`
+	MailType     []string      `json:",omitempty"`
+	MailUser     string        `json:",omitempty"`
+	WCKey        string        `json:",omitempty"` // "*" in front of the user's default
+	Extra        string        `json:",omitempty"`
+	Container    string        `json:",omitempty"`
+	KillInvalid  bool          `json:",omitempty"` // cancelled once its dependency can never be met
+	Prefer       string        `json:",omitempty"`
+	TimeMin      Minutes       `json:",omitempty"`
+	Share        Share         `json:",omitempty"`
+	Network      string        `json:",omitempty"`
+	Switches     int           `json:",omitempty"`
+	SwitchWait   time.Duration `json:",omitempty"`
+	Segment      int           `json:",omitempty"`
+	// Untold names fields of Request and Component that the source of this
+	// answer has no word for: their zero value here says nothing. Env, Script,
+	// Signal and GPUOption nobody tells.
+	Untold []string `json:",omitempty"`
 }
 
 // Leader is the id that cancels and names the whole job.
@@ -116,6 +155,10 @@ func (j Job) Leader() JobID {
 	}
 	return j.ID
 }
+
+// Tells reports whether the source of this answer has a word for a field of
+// [Request] or [Component]. Accounting keeps too little to be held to it.
+func (j Job) Tells(field string) bool { return !j.FromDB && !slices.Contains(j.Untold, field) }
 
 // Has reports whether a state flag is set.
 func (j Job) Has(flag string) bool { return slices.Contains(j.Flags, flag) }

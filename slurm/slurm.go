@@ -69,7 +69,10 @@ type Client interface {
 	Jobs(ctx context.Context, ids ...JobID) ([]Job, error)
 	// States is Jobs with less: ids, name, user, partition, state, flags, reason
 	// and, as far as they are at hand, times and restarts. It is what a list of
-	// runs needs, and costs about one question for any number of jobs.
+	// runs needs, and costs about one question for any number of jobs. Where a
+	// cluster can tell no more in one question, ids, state and flags are all
+	// there is; such a job has no name and is not FromDB. What only accounting
+	// knows is absent when accounting does not answer.
 	States(ctx context.Context, ids ...JobID) ([]Job, error)
 	// JobsByName reports this user's jobs with exactly this name, from the
 	// controller or from accounting. ErrCannotLookUp says that neither can be

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/user"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/tuneplane/tp/bundle/store"
@@ -30,8 +31,13 @@ type app struct {
 	conf   *site.Config
 	record *ledger.Ledger
 	me     string
+	// clients may have started something; close ends it.
+	clients []slurm.Client
 
 	printed bool // the one JSON document is out
+
+	mu      sync.Mutex          // guards clients
+	reached map[string]*cluster // of watches
 }
 
 func (a *app) site() (*site.Config, error) {
@@ -74,6 +80,9 @@ func (a *app) ledger() (*ledger.Ledger, error) {
 }
 
 func (a *app) close() error {
+	for _, c := range a.clients {
+		connect.Close(c)
+	}
 	if a.record != nil {
 		return a.record.Close()
 	}
@@ -154,33 +163,29 @@ func (a *app) connect(ctx context.Context, name string) (*cluster, error) {
 	if fleet.Kind == site.Local {
 		return a.here(ctx, fleet)
 	}
-	me, err := a.user()
+	f, err := a.reaching(fleet)
 	if err != nil {
 		return nil, err
 	}
-	f := connect.Fleet{Name: fleet.Name, User: me, TokenFile: fleet.TokenFile, TokenCommand: fleet.TokenCommand, TokenEnv: jwt != ""}
-	if fleet.URL != "" {
-		f.URLs = []string{fleet.URL}
-	}
-	if len(f.URLs) == 0 && os.Getenv("TP_SLURMREST_URL") == "" {
-		return nil, fault.New(fault.Unreachable, "fleet %s: no address of slurmrestd is configured", fleet.Name).
-			WithHint("export TP_SLURMREST_URL=unix:///PATH or http://HOST:PORT, or url under [fleets.%s] in a site file; --fleet local runs on this machine", fleet.Name)
-	}
 	memory := a.known(fleet)
-	info := memory.load()
-	client, choice, err := connect.Open(ctx, f, connect.Options{
-		Timeout: fleet.Timeout, EnvURL: os.Getenv("TP_SLURMREST_URL"), JWT: jwt,
-		DialectHint: info.Dialect, Known: info,
-	})
+	last := memory.load()
+	o := a.circumstances(fleet, last)
+	client, choice, err := connect.Open(ctx, f, o)
 	if err != nil {
-		return nil, reach(err, fleet)
+		if !choice.Memory.Same(last) {
+			memory.save(choice.Memory)
+		}
+		return nil, unreached(err, fleet)
 	}
+	a.mu.Lock() // doctor reaches several fleets at once
+	a.clients = append(a.clients, client)
+	a.mu.Unlock()
 	found, err := client.Info(ctx)
 	if err != nil {
 		return nil, reach(err, fleet)
 	}
-	if found != info {
-		memory.save(found)
+	if choice.Memory.Info = found; !choice.Memory.Same(last) {
+		memory.save(choice.Memory)
 	}
 	return &cluster{client, fleet, choice, found}, nil
 }
@@ -201,7 +206,7 @@ func (a *app) registry(f site.Fleet, snap *slurm.Snapshot) *site.Registry {
 	if r := a.conf.Registry(); r != nil && f.Kind != site.Local {
 		return r
 	}
-	return site.FromSnapshot(snap)
+	return a.conf.Measured(snap)
 }
 
 // queue submits to a cluster under this user's ledger.
@@ -210,11 +215,7 @@ func (a *app) queue(cl *cluster) (*run.Queue, error) {
 	if err != nil {
 		return nil, err
 	}
-	me, err := a.user()
-	if err != nil {
-		return nil, err
-	}
-	q := &run.Queue{Client: cl, Cluster: cl.info.Cluster, Ledger: l, User: me, Warn: a.warn, Keeper: &durable.Keeper{Owner: "tp", Memory: filepath.Join(a.conf.StateDir, "leases")}}
+	q := &run.Queue{Client: cl, Cluster: cl.info.Cluster, Ledger: l, User: cl.user(a), Warn: a.warn, Keeper: &durable.Keeper{Owner: "tp", Memory: filepath.Join(a.conf.StateDir, "leases")}}
 	if text := os.Getenv("TP_TEST_SERVER_TIMEOUT"); text != "" { // a minute for each repetition is long for a test
 		if q.ServerTimeout, err = time.ParseDuration(text); err != nil {
 			return nil, err

@@ -45,6 +45,8 @@ type jobFlags struct {
 	Constraint  []string `sep:"none" placeholder:"[ROLE=]FEATURES" help:"Node features, as in sbatch --constraint."`
 	Requeue     bool     `help:"Let Slurm start the job again after a node failure or preemption."`
 
+	Slurm slurmFlags `embed:"" group:"slurm"`
+
 	NoValidate    bool `help:"Take parameters outside their range or choices, with a warning."`
 	AllowDirty    bool `help:"Ship changed files that are not committed."`
 	UpgradeRecipe bool `help:"Rewrite a stale recipe.lock.json first."`
@@ -62,6 +64,7 @@ func (f *jobFlags) options(conf *site.Config, fleet string) (recipes.Options, er
 	if f.Requeue {
 		o.Requeue = &f.Requeue
 	}
+	o.Slurm = f.Slurm.options()
 	defaults, err := layers(conf, fleet)
 	o.Defaults = defaults
 	return o, err

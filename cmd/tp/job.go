@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/tuneplane/tp/gates"
 	"github.com/tuneplane/tp/internal/fault"
@@ -55,13 +54,8 @@ func (c *jobStatusCmd) Run(ctx context.Context, a *app) error {
 	if err != nil {
 		return err
 	}
-	for c.Wait && !r.State.Final() {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(a.conf.Poll):
-		}
-		if r, err = a.current(ctx, string(r.ID)); err != nil {
+	for w := a.watch(r); c.Wait && !r.State.Final(); r = w.run {
+		if err := w.wait(ctx); err != nil {
 			return err
 		}
 	}
@@ -98,6 +92,9 @@ func (c *jobWhyCmd) Run(ctx context.Context, a *app) error {
 	fmt.Fprintf(a.Out, "%s %s: %s\n", r.ID, view.State(r), ui.Clean(w.Sentence))
 	return nil
 }
+
+// cancelLooks is how often the cluster is asked whether a job has ended.
+const cancelLooks = 3
 
 type jobCancelCmd struct {
 	ID string `arg:"" optional:"" help:"Run id or its first digits; the newest run without it."`
@@ -151,12 +148,18 @@ func (c *jobCancelCmd) Run(ctx context.Context, a *app) error {
 	if err := q.Cancel(ctx, r); err != nil {
 		return err
 	}
-	// Slurm takes a moment to end the steps; its word is what is shown.
-	for wait := 100 * time.Millisecond; !r.State.Final() && wait < 4*time.Second; wait *= 2 {
-		time.Sleep(wait)
-		if r, err = a.current(ctx, string(r.ID)); err != nil {
+	// Slurm takes a moment to end the steps; its word is what is shown. The
+	// request is a sign that the state changes, worth a few looks and no more.
+	w := a.watch(r)
+	w.pace.Sign(a.now())
+	for range cancelLooks {
+		if r = w.run; r.State.Final() {
+			break
+		}
+		if err := w.wait(ctx); err != nil {
 			return err
 		}
+		r = w.run
 	}
 	if a.cli.JSON {
 		return a.printJSON(r)

@@ -52,14 +52,10 @@ func (c *jobLogsCmd) Run(ctx context.Context, a *app) error {
 	if !c.Follow || r.State.Final() {
 		return f.Poll(true, print)
 	}
-	asked, said := a.now(), ""
+	said, w := "", a.watch(r)
 	err = f.Follow(ctx, logPoll, func() bool {
-		if ended(r) || a.now().Sub(asked) >= a.conf.Poll {
-			asked = a.now()
-			if now, err := a.current(ctx, string(r.ID)); err == nil {
-				r = now
-			}
-		}
+		w.look(ctx)
+		r = w.run
 		if r.State == ledger.Queued && said != r.Reason {
 			said = r.Reason
 			a.talk("%s %s: %s", r.ID, view.State(r), gates.Why(r.Reason, "").Sentence)
@@ -74,13 +70,6 @@ func (c *jobLogsCmd) Run(ctx context.Context, a *app) error {
 	}
 	a.talk("%s %s", r.ID, view.State(r))
 	return nil
-}
-
-// ended reports whether the run has left its end marker, so that the end of a
-// short job is seen at once and not at the next question to the cluster.
-func ended(r *ledger.Run) bool {
-	ends, err := ledger.Ends(r.Dir)
-	return err == nil && len(ends) > 0
 }
 
 func (c *jobLogsCmd) only() func(string) bool {

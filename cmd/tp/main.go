@@ -26,15 +26,18 @@ import (
 )
 
 type cli struct {
-	Dir      string           `short:"C" placeholder:"DIR" help:"Start looking for the lab here instead of the current directory."`
-	Fleet    string           `placeholder:"NAME" help:"Cluster to use; the site file names them."`
-	JSON     bool             `help:"One JSON document on stdout, errors too."`
-	TrustLab bool             `help:"Accept a lab whose marker file belongs to somebody else, this once."`
-	Version  kong.VersionFlag `help:"Print the version and exit."`
+	Dir       string           `short:"C" placeholder:"DIR" help:"Start looking for the lab here instead of the current directory."`
+	Fleet     string           `placeholder:"NAME" help:"Cluster to use; the site file names them."`
+	Transport string           `env:"TP_TRANSPORT" placeholder:"WAY" help:"Way to the cluster: url, socket, child or cli, or several in the order to try."`
+	TokenFile string           `placeholder:"FILE" help:"Token of slurmrestd, instead of the site file's."`
+	JSON      bool             `help:"One JSON document on stdout, errors too."`
+	TrustLab  bool             `help:"Accept a lab whose marker file belongs to somebody else, this once."`
+	Version   kong.VersionFlag `help:"Print the version and exit."`
 
 	Submit   submitCmd   `cmd:"" group:"run" help:"Show a plan, ask, and queue it once."`
 	Plan     planCmd     `cmd:"" group:"run" help:"Show what would run and keep it for tp submit --plan."`
 	Render   renderCmd   `cmd:"" group:"run" help:"Print the batch script; sbatch runs it as it is."`
+	Lint     lintCmd     `cmd:"" group:"run" help:"Check any batch script for what sbatch ignores, cuts short or refuses."`
 	Status   statusCmd   `cmd:"" group:"run" help:"Show the runs that have not ended and the free GPUs."`
 	Job      jobCmd      `cmd:"" group:"run" help:"List, watch and cancel runs."`
 	Init     initCmd     `cmd:"" group:"lab" help:"Make a lab."`
@@ -101,6 +104,9 @@ func Main(args []string, streams *ui.Streams) fault.Code {
 		c.JSON = c.JSON || wantsJSON(args) // kong has not set it when the line cannot be read
 		return a.report(usage(err))
 	}
+	if _, err := transports(c.Transport); err != nil { // not only where a cluster is asked
+		return a.report(err)
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	kctx.BindTo(ctx, (*context.Context)(nil))
@@ -146,7 +152,7 @@ func newParser(c *cli, streams *ui.Streams, exit func(int)) *kong.Kong {
 		kong.Writers(streams.Out, streams.Err),
 		kong.Exit(exit),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: true}),
-		kong.ExplicitGroups([]kong.Group{{Key: "run", Title: "Runs"}, {Key: "lab", Title: "Lab"}, {Key: "site", Title: "Site"}}),
+		kong.ExplicitGroups([]kong.Group{{Key: "run", Title: "Runs"}, {Key: "lab", Title: "Lab"}, {Key: "site", Title: "Site"}, {Key: "slurm", Title: "Slurm, in the words of sbatch(1)"}}),
 	)
 	if err != nil {
 		panic(err) // the struct above is wrong

@@ -11,6 +11,7 @@ import (
 	"github.com/tuneplane/tp/internal/run"
 	"github.com/tuneplane/tp/internal/ui"
 	"github.com/tuneplane/tp/internal/view"
+	"github.com/tuneplane/tp/slurm/script"
 )
 
 type planCmd struct {
@@ -55,7 +56,10 @@ func (a *app) preview(ctx context.Context, f jobFlags) (*road, error) {
 	return a.walk(ctx, f, start{runID: plan.NewRunID()})
 }
 
-type renderCmd struct{ jobFlags }
+type renderCmd struct {
+	jobFlags
+	Explain bool `help:"Say behind each directive where it comes from; the script stays valid."`
+}
 
 // Run prints the batch script of a run that is staged and waits for sbatch: the
 // bundle is in the store and the run directory exists, so that the script does
@@ -75,8 +79,14 @@ func (c *renderCmd) Run(ctx context.Context, a *app) error {
 	if err := run.Rendered(a.record, staged); err != nil {
 		return err
 	}
+	text := r.plan.Fixed.Request.Script
+	if c.Explain {
+		if text, err = script.Explain(text, r.plan.Fixed.Request, r.plan.Origin); err != nil {
+			return err
+		}
+	}
 	a.talk("Run %s is staged in %s; sbatch of this script starts it.", r.plan.Fixed.RunID, r.plan.Fixed.RunDir)
-	_, err = fmt.Fprint(a.Out, r.plan.Fixed.Request.Script)
+	_, err = fmt.Fprint(a.Out, text)
 	return err
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -43,6 +44,7 @@ type start struct {
 	env   []spec.EnvVar // nil: this process's
 	lab   string        // root; empty: where we are
 	shown bool          // --plan
+	asked time.Time     // when the plan was first asked for; zero: now
 }
 
 // walk resolves a plan. Nothing is written but caches; everything that a flag
@@ -71,6 +73,12 @@ func (a *app) walk(ctx context.Context, f jobFlags, s start) (*road, error) {
 	if err != nil {
 		return nil, err
 	}
+	in.Asked = s.asked
+	var met []string
+	if in.Dependency, met, err = a.dependency(ctx, r.cluster, r.spec.Job.After, s.shown); err != nil {
+		return nil, err
+	}
+	in.Warnings = append(in.Warnings, met...)
 	if r.plan, err = plan.Resolve(in); err != nil || r.cluster == nil {
 		return r, err
 	}
@@ -180,7 +188,7 @@ func (a *app) gather(ctx context.Context, r *road) (facts, error) {
 // input puts everything together that a plan is resolved from.
 func (a *app) input(ctx context.Context, r *road, how *recipes.Composition, f facts, runID string) (plan.Input, error) {
 	if r.registry == nil {
-		r.registry = site.FromSnapshot(f.snapshot)
+		r.registry = a.conf.Measured(f.snapshot)
 	}
 	access, err := r.store.Fetch(ctx, nil, linkTTL)
 	if err != nil {
@@ -200,7 +208,10 @@ func (a *app) input(ctx context.Context, r *road, how *recipes.Composition, f fa
 		Now: a.now(), TTL: a.conf.PlanTTL,
 	}
 	if r.cluster != nil {
-		in.Transport = r.cluster.choice.Transport
+		in.Transport, in.OtherWays = r.cluster.choice.Transport, r.cluster.choice.Others()
+		if !r.cluster.info.Local {
+			in.Config = config(ctx, r.cluster.info.Cluster)
+		}
 		if here, ok := r.cluster.Client.(*local.Client); ok {
 			in.PathFirst, in.Network.Interface = here.Commands(), ""
 		}

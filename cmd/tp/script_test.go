@@ -113,6 +113,7 @@ func isolated(work, username, url string) ([]string, error) {
 		"WORK=" + work, "HOME=" + home, "PATH=" + own + string(os.PathListSeparator) + tools, "TMPDIR=" + filepath.Join(work, ".tmp"),
 		"TZ=UTC", "LANG=C.UTF-8", "TERM=dumb", "USER=" + username, "LOGNAME=" + username, "SHELL=/bin/bash",
 		"TP_SITE=" + sitePath, "SITE=" + sitePath, "RESTD=" + url, "$=$", "/=/", ":=:", "exe=",
+		"TP_TRANSPORT=url", // this machine may have a Slurm of its own
 		"GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1",
 		"GIT_AUTHOR_NAME=ann", "GIT_AUTHOR_EMAIL=ann@example.org", "GIT_COMMITTER_NAME=ann", "GIT_COMMITTER_EMAIL=ann@example.org",
 		"GIT_AUTHOR_DATE=2026-01-02T03:04:05Z", "GIT_COMMITTER_DATE=2026-01-02T03:04:05Z",

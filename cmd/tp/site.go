@@ -35,7 +35,11 @@ func (c *siteInitCmd) Run(ctx context.Context, a *app) error {
 	if snap.Info.Local {
 		return fault.New(fault.Usage, "fleet %s is this machine alone and needs no site file", cl.fleet.Name).WithHint("tp site init --fleet NAME, where a Slurm cluster is reached")
 	}
-	text := site.Example(snap)
+	facts, why := a.facts(ctx, cl)
+	if why != "" {
+		a.talk("slurm.conf is not in it: %s", why)
+	}
+	text := site.Example(snap, facts)
 	if c.File == "" {
 		_, err := a.Out.Write(text)
 		return err
@@ -58,13 +62,6 @@ type siteCheckCmd struct {
 	File string `arg:"" optional:"" help:"File to check; the one in use without it."`
 }
 
-// finding is one line of a check.
-type finding struct {
-	OK   bool   `json:"ok"`
-	What string `json:"what"`
-	Hint string `json:"hint,omitempty"`
-}
-
 func (c *siteCheckCmd) Run(ctx context.Context, a *app) error {
 	if c.File != "" {
 		path, err := filepath.Abs(c.File)
@@ -77,90 +74,43 @@ func (c *siteCheckCmd) Run(ctx context.Context, a *app) error {
 	if err != nil {
 		return err
 	}
-	var list []finding
-	if conf.SitePath == "" {
-		list = append(list, finding{true, "no site file: everything comes from the cluster and from defaults", "tp site init"})
-	} else {
-		list = append(list, finding{true, conf.SitePath + " is well formed", ""})
+	list := siteFile(conf)
+	lives := a.lives(ctx, conf, false)
+	var answered []site.Live
+	for _, l := range lives {
+		list = append(list, l.reached())
+		if l.err == nil && !l.Snap.Info.Local { // the site file speaks of clusters
+			answered = append(answered, l.Live)
+		}
 	}
-	for _, note := range conf.Notes {
-		list = append(list, finding{true, note, ""})
-	}
-	list = append(list, a.checkFleets(ctx, conf)...)
-	return a.findings(list)
+	return a.findings(append(list, conf.Check(answered)...))
 }
 
-// checkFleets compares every series with what each fleet reports, or the one
-// that --fleet names.
-func (a *app) checkFleets(ctx context.Context, conf *site.Config) []finding {
-	var list []finding
-	names := conf.Names()
-	if a.cli.Fleet != "" {
-		names = []string{a.cli.Fleet}
+// siteFile says which files are read.
+func siteFile(conf *site.Config) []site.Finding {
+	list := []site.Finding{found(site.Note, "site file", "tp site init", "none: everything comes from the cluster and from defaults")}
+	if conf.SitePath != "" {
+		list[0] = found(site.Good, "site file", "", "%s is well formed", conf.SitePath)
 	}
-	for _, name := range names {
-		cl, err := a.connect(ctx, name)
-		if err != nil {
-			list = append(list, finding{false, "fleet " + name + ": " + err.Error(), "tp doctor"})
-			continue
-		}
-		list = append(list, finding{true, "fleet " + cl.fleet.Name + " answers: " + cl.choice.Transport, ""})
-		snap, err := cl.Snapshot(ctx)
-		if err != nil {
-			list = append(list, finding{false, "fleet " + cl.fleet.Name + ": " + err.Error(), ""})
-			continue
-		}
-		for _, s := range conf.Series {
-			if snap.Info.Local {
-				break // the site file speaks of clusters
-			}
-			nodes := 0
-			for _, n := range snap.Nodes {
-				if s.Has(n) {
-					nodes++
-				}
-			}
-			f := finding{nodes > 0, fmt.Sprintf("series %s (%s): %d nodes on fleet %s", s.Name, s.Origin, nodes, cl.fleet.Name), ""}
-			if nodes == 0 {
-				f.Hint = "tp fleet show: compare gres, partitions and feature"
-			}
-			list = append(list, f)
-			for _, p := range s.Partitions {
-				if _, ok := snap.Partition(p); !ok {
-					list = append(list, finding{false, fmt.Sprintf("series %s names partition %s, which fleet %s does not have", s.Name, p, cl.fleet.Name), "tp fleet show"})
-				}
-			}
-		}
+	if conf.UserPath != "" {
+		list = append(list, found(site.Good, "user file", "", "%s is well formed", conf.UserPath))
+	}
+	for _, note := range conf.Notes {
+		list = append(list, found(site.Note, "site file", "", "%s", note))
 	}
 	return list
 }
 
-// findings prints a check; one that is not ok makes the command fail.
-func (a *app) findings(list []finding) error {
-	bad := 0
-	for _, f := range list {
-		if !f.OK {
-			bad++
+// reached says how a fleet is talked to, or why not.
+func (l live) reached() site.Finding {
+	topic := "fleet " + l.name
+	if l.err != nil {
+		fix := "tp doctor"
+		var f *fault.Error
+		if errors.As(l.err, &f) && f.Hint != "" {
+			fix = f.Hint
 		}
+		return found(site.Bad, topic, fix, "%v", l.err)
 	}
-	if a.cli.JSON {
-		if err := a.printJSON(list); err != nil {
-			return err
-		}
-	} else {
-		for _, f := range list {
-			mark := a.Paint(ui.Green, "ok  ")
-			if !f.OK {
-				mark = a.Paint(ui.Red, "FAIL")
-			}
-			fmt.Fprintf(a.Out, "%s %s\n", mark, ui.CleanLines(f.What))
-			if f.Hint != "" {
-				fmt.Fprintf(a.Out, "     → %s\n", ui.Clean(f.Hint))
-			}
-		}
-	}
-	if bad > 0 {
-		return fault.New(fault.Usage, "%d of %d checks failed", bad, len(list))
-	}
-	return nil
+	return found(site.Good, topic, "", "answers: %s", l.cl.choice.Transport)
 }

@@ -116,16 +116,23 @@ func (a *app) current(ctx context.Context, id string) (*ledger.Run, error) {
 	if err != nil {
 		return nil, err
 	}
+	_, err = a.update(ctx, r)
+	return r, err
+}
+
+// update brings a run up to date. Silence of the cluster is said and returned
+// beside what makes it senseless to go on.
+func (a *app) update(ctx context.Context, r *ledger.Run) (silence, err error) {
 	if r.Fleet != "" {
 		a.cli.Fleet = r.Fleet
 	}
 	if r.State.Final() {
-		return r, nil
+		return nil, nil
 	}
-	cl, err := a.connect(ctx, a.cli.Fleet)
+	cl, err := a.connected(ctx, a.cli.Fleet)
 	if err != nil {
 		a.warn(fmt.Sprintf("the state is as it was last known: %v", err))
-		return r, nil
+		return err, nil
 	}
 	if r.State == ledger.NotSubmitted {
 		q, err := a.queue(cl)
@@ -141,10 +148,28 @@ func (a *app) current(ctx context.Context, id string) (*ledger.Run, error) {
 		return nil, err
 	}
 	t := track.Tracker{Client: cl, Cluster: cl.info.Cluster, Ledger: a.record, User: me}
-	if err := t.Refresh(ctx, []*ledger.Run{r}); err != nil {
-		a.warn(fmt.Sprintf("the state is as it was last known: %v", err))
+	if silence = t.Refresh(ctx, []*ledger.Run{r}); silence != nil {
+		a.warn(fmt.Sprintf("the state is as it was last known: %v", silence))
+		delete(a.reached, a.cli.Fleet) // another way may work
 	}
-	return r, nil
+	return silence, nil
+}
+
+// connected is connect, once for each fleet: a loop that watches a run must not
+// find its way anew each time.
+func (a *app) connected(ctx context.Context, fleet string) (*cluster, error) {
+	if cl := a.reached[fleet]; cl != nil {
+		return cl, nil
+	}
+	cl, err := a.connect(ctx, fleet)
+	if err != nil {
+		return nil, err
+	}
+	if a.reached == nil {
+		a.reached = map[string]*cluster{}
+	}
+	a.reached[fleet] = cl
+	return cl, nil
 }
 
 // failed is the exit code of a command that reports a run that did not succeed.

@@ -12,6 +12,7 @@ import (
 	"github.com/tuneplane/tp/internal/spec"
 	"github.com/tuneplane/tp/internal/track"
 	"github.com/tuneplane/tp/internal/view"
+	"github.com/tuneplane/tp/slurm"
 )
 
 type submitCmd struct {
@@ -19,10 +20,14 @@ type submitCmd struct {
 	Plan string   `placeholder:"DIGEST" help:"Submit a plan that tp plan showed, and nothing else."`
 	Once string   `placeholder:"KEY" help:"Same key, same run: for scripts that may run twice."`
 	Yes  bool     `short:"y" help:"Do not ask."`
+	Test bool     `help:"Ask the scheduler whether it takes the job and when it would start; queue and upload nothing."`
 	Show []string `placeholder:"PART" help:"Also print script, request, manifest, env, config or provenance."`
 }
 
 func (c *submitCmd) Run(ctx context.Context, a *app) error {
+	if c.Test {
+		return c.test(ctx, a)
+	}
 	begin, err := c.begin(ctx, a)
 	if err != nil || begin == nil {
 		return err
@@ -116,6 +121,7 @@ func (c *submitCmd) recall(issued plan.Issued, s *start) error {
 		return fmt.Errorf("plan %s: %w", issued.Plan.Short(), err)
 	}
 	s.runID, s.env, s.lab, s.shown = issued.Plan.Fixed.RunID, env, issued.Lab, true
+	s.asked = issued.Plan.Issued
 	return nil
 }
 
@@ -228,7 +234,9 @@ func (a *app) submit(ctx context.Context, cl *cluster, staged run.Staged) error 
 		a.warn(fmt.Sprintf("the job is queued but could not be read back: %v", err))
 	} else if len(jobs) > 0 {
 		if p, err := run.Plan(r); err == nil {
-			out.Differences = run.Differences(p.Fixed.Request, jobs)
+			for _, d := range slurm.Compare(p.Fixed.Request, jobs) {
+				out.Differences = append(out.Differences, d.String())
+			}
 		}
 		t := track.Tracker{Client: cl, Cluster: cl.info.Cluster, Ledger: q.Ledger, User: q.User}
 		if err := t.Record(r, jobs); err != nil {

@@ -8,6 +8,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/tuneplane/tp/internal/ledger"
+	"github.com/tuneplane/tp/slurm"
 )
 
 // TestMain lets the test binary be the steps of the bench.
@@ -92,5 +95,25 @@ func TestTreeIsTheSame(t *testing.T) {
 	}
 	if off := small.bytes - sum; off < 0 || off > int64(small.files) {
 		t.Errorf("%d bytes, want %d", sum, small.bytes)
+	}
+}
+
+// The ledger that queue makes is one that tp reads: so many runs, and those
+// with a job id of the cluster active.
+func TestTheLedgerOfQueueIsOne(t *testing.T) {
+	root := t.TempDir()
+	if err := writeLedger(root, "ann", "lab", 30, []slurm.JobID{7, 8, 9}); err != nil {
+		t.Fatal(err)
+	}
+	l, err := ledger.Open(ledger.Options{Roots: []string{root}, User: "ann"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := l.List(ledger.Filter{})
+	if err != nil || len(all) != 30 || all[0].JobID() != 7 || all[0].State != ledger.Accepted {
+		t.Errorf("%d runs, %v", len(all), err)
+	}
+	if active, err := l.List(ledger.Filter{Active: true}); err != nil || len(active) != 3 {
+		t.Errorf("%d active runs, %v", len(active), err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -25,6 +26,7 @@ type row struct {
 	missing string                                   // why the row is not run
 
 	wall, cpu []time.Duration
+	rss       int64  // most memory of any run, KiB
 	note      string // what else there is to say, such as bytes
 }
 
@@ -81,6 +83,9 @@ func (r *row) once(ctx context.Context, run int) error {
 		r.wall = append(r.wall, wall)
 		// of the whole tree: a shell has waited for its children
 		r.cpu = append(r.cpu, cmd.ProcessState.UserTime()+cmd.ProcessState.SystemTime())
+		if usage, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
+			r.rss = max(r.rss, usage.Maxrss)
+		}
 	}
 	if r.after != nil {
 		return r.after(stdout.String())
@@ -89,7 +94,7 @@ func (r *row) once(ctx context.Context, run int) error {
 }
 
 func (b *bench) print(t *table) {
-	fmt.Fprintf(b.out, "\n%s\n%-46s %10s %10s %8s %8s  %s\n", t.title, "", "wall", "CPU", "wall ×", "CPU ×", "")
+	fmt.Fprintf(b.out, "\n%s\n%-46s %10s %10s %8s %8s %9s\n", t.title, "", "wall", "CPU", "wall ×", "CPU ×", "most RSS")
 	base := t.rows[0]
 	for _, r := range t.rows {
 		if len(r.wall) == 0 {
@@ -100,7 +105,7 @@ func (b *bench) print(t *table) {
 		if len(base.wall) > 0 {
 			wallRatio, cpuRatio = ratio(median(r.wall), median(base.wall)), ratio(median(r.cpu), median(base.cpu))
 		}
-		fmt.Fprintf(b.out, "%-46s %10s %10s %8s %8s  %s\n", r.name, ms(median(r.wall)), ms(median(r.cpu)), wallRatio, cpuRatio, r.note)
+		fmt.Fprintf(b.out, "%-46s %10s %10s %8s %8s %5d MiB  %s\n", r.name, ms(median(r.wall)), ms(median(r.cpu)), wallRatio, cpuRatio, r.rss>>10, r.note)
 		if r.missing != "" {
 			fmt.Fprintf(b.out, "%-46s stopped after %d runs: %s\n", "", len(r.wall), r.missing)
 		}

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -81,13 +80,50 @@ func (b *bench) submitLab(ctx context.Context, title, root string) error {
 	tp := func(command string, more ...string) []string {
 		return append([]string{b.tp, command, b.exp, "--profile", b.profile, "--time", "1m"}, more...)
 	}
-	return b.measure(ctx, &table{title: title, rows: []*row{
+	rows := []*row{
 		{name: "sbatch job.sh", dir: root, argv: []string{"sbatch", "--parsable", job}, after: cancelPrinted},
 		{name: "python3, submitit", dir: root, argv: []string{"python3", "-c", submitit, b.dir}, after: cancelPrinted, missing: needSubmitit()},
 		{name: "git status (tp asks for it too)", dir: root, argv: []string{"git", "status", "--porcelain"}},
 		{name: "tp plan", dir: root, env: env, argv: tp("plan"), before: old},
-		{name: "tp submit --yes", dir: root, env: env, argv: tp("submit", "--yes", "--json"), after: cancelRun},
-	}})
+	}
+	for _, w := range b.ways(ctx, env) {
+		rows = append(rows, &row{name: "tp submit --yes, " + w.name, dir: root, env: env, argv: tp("submit", append([]string{"--yes", "--json"}, w.flags...)...), after: cancelRun, missing: w.missing})
+	}
+	return b.measure(ctx, &table{title: title, rows: rows})
+}
+
+// way is how tp reaches the cluster.
+type way struct {
+	name    string
+	flags   []string
+	missing string // why it cannot be measured
+}
+
+// ways are the four of them; which fleets of the site file have which address
+// tp says itself.
+func (b *bench) ways(ctx context.Context, env []string) []way {
+	tcp := way{name: "TCP and token", missing: "no fleet with an http url in the site file"}
+	socket := way{name: "unix socket", missing: "no fleet with a unix url in the site file"}
+	cmd := exec.CommandContext(ctx, b.tp, "fleet", "ls", "--json")
+	cmd.Env = append(os.Environ(), env...)
+	var fleets []struct{ Name, URL string }
+	out, err := cmd.Output()
+	if err == nil {
+		err = json.Unmarshal(out, &fleets)
+	}
+	if err != nil {
+		tcp.missing, socket.missing = "tp fleet ls: "+err.Error(), "tp fleet ls: "+err.Error()
+	}
+	for _, f := range fleets {
+		flags := []string{"--fleet", f.Name, "--transport", "url"} // nothing may stand in for it
+		switch {
+		case strings.HasPrefix(f.URL, "http"):
+			tcp.flags, tcp.missing = flags, ""
+		case strings.HasPrefix(f.URL, "unix:"):
+			socket.flags, socket.missing = flags, ""
+		}
+	}
+	return []way{tcp, socket, {"private slurmrestd", []string{"--transport", "child"}, ""}, {"sbatch", []string{"--transport", "cli"}, ""}}
 }
 
 // old waits before the first run until the files of the lab are.
@@ -128,7 +164,17 @@ func cancelRun(output string) error {
 	if err := json.Unmarshal([]byte(output), &run); err != nil {
 		return fmt.Errorf("tp submit --json: %w", err)
 	}
-	return errors.Join(cancel(fmt.Sprint(run.JobID)), os.RemoveAll(run.RunDir))
+	if err := cancel(fmt.Sprint(run.JobID)); err != nil {
+		return err
+	}
+	var err error
+	for range 20 { // a job that had started already writes there until it is dead
+		if err = os.RemoveAll(run.RunDir); err == nil {
+			break
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	return err
 }
 
 func cancel(job string) error {

@@ -32,14 +32,16 @@ accounts_script() {
 		add qos secret
 		modify qos where name=low set GraceTime=$PREEMPT_GRACE
 		add account research Description=research Organization=lab
+		add account science Description=science Organization=lab
 		add account vip Description=vip Organization=lab
 	E
 	local name
 	for name in $(ordinary_users) root; do
 		echo "add user $name Account=research DefaultAccount=research"
+		echo "add user $name Account=science"
 	done
 	cat <<-E
 		add user bob Account=vip
-		modify account research set qos=normal,high,low,graced,gpu4,onejob,tiny,submit2,short30,deny4
+		modify account research,science set qos=normal,high,low,graced,gpu4,onejob,tiny,submit2,short30,deny4
 	E
 }

@@ -16,7 +16,10 @@ write_config() {
 	for i in 0 1 2 3 4 5 6 7; do # a GRES needs a character device; one like /dev/null will do
 		[ -c "$HOME_DIR/dev/nvidia$i" ] || mknod -m 666 "$HOME_DIR/dev/nvidia$i" c 1 3
 	done
-	for node in "${NODES[@]}"; do mkdir -p "$HOME_DIR/spool/$node"; done
+	for node in "${NODES[@]}"; do
+		mkdir -p "$HOME_DIR/spool/$node"
+		install -d -m 1777 "$HOME_DIR/tmp/$node"
+	done
 	slurm_conf >"$ETC/slurm.conf.new"
 	mv "$ETC/slurm.conf.new" "$ETC/slurm.conf"
 	cat >"$ETC/gres.conf" <<-E
@@ -54,6 +57,7 @@ slurm_conf() {
 		AuthAltParameters=jwt_key=$ETC/jwt_hs256.key
 		CommunicationParameters=NoCtldInAddrAny,NoInAddrAny
 		SlurmdSpoolDir=$HOME_DIR/spool/%n
+		TmpFS=$HOME_DIR/tmp/%n
 		SlurmctldPidFile=$RUN/slurm-ctld
 		SlurmdPidFile=$RUN/slurm-d-%n
 		SlurmctldLogFile=$LOG/slurmctld.log

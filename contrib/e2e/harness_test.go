@@ -96,6 +96,9 @@ func build() error {
 type world struct {
 	*testing.T
 	release string
+	cluster string   // the devcluster's directory
+	env     []string // of the devcluster script, beside the process's own
+	folder  string   // holds tp and the folders of tests
 	dir     string
 	lab     string
 	site    string
@@ -120,7 +123,12 @@ func each(t *testing.T, check func(w *world)) {
 }
 
 func newWorld(t *testing.T, release string) *world {
-	w := &world{T: t, release: release, dir: filepath.Join(folder, strings.ReplaceAll(t.Name(), "/", "-"))}
+	return worldIn(t, release, devclusterDir(), folder)
+}
+
+// worldIn is a world of a devcluster in this directory.
+func worldIn(t *testing.T, release, cluster, folder string, env ...string) *world {
+	w := &world{T: t, release: release, cluster: cluster, env: env, folder: folder, dir: filepath.Join(folder, strings.ReplaceAll(t.Name(), "/", "-"))}
 	w.lab, w.site = filepath.Join(w.dir, "lab"), filepath.Join(w.dir, "site.toml")
 	w.xdgState = w.dir + "/state"
 	alice, err := user.Lookup("alice")
@@ -134,7 +142,7 @@ func newWorld(t *testing.T, release string) *world {
 		w.mkdir(filepath.Join(w.dir, name))
 	}
 	// The cluster's own site file with a place of ours, and objects in a directory.
-	text, err := os.ReadFile(filepath.Join(devclusterDir(), "site-"+release+".toml"))
+	text, err := os.ReadFile(filepath.Join(cluster, "site-"+release+".toml"))
 	w.ok(err)
 	w.ok(os.WriteFile(w.site, text, 0o644))
 	w.edit(`(?m)^run_root = .*$`, fmt.Sprintf("run_root = %q\npoll_seconds = 2", w.dir+"/runs"))
@@ -285,9 +293,10 @@ func (w *world) slurm(command ...string) result {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, os.Getenv("TP_DEVCLUSTER"), append([]string{"exec", w.release, "--"}, command...)...)
+	cmd.Env = append(os.Environ(), w.env...)
 	cmd.Dir = w.lab
 	if _, err := os.Stat(w.lab); err != nil {
-		cmd.Dir = folder
+		cmd.Dir = w.folder
 	}
 	var out, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &stderr
@@ -320,8 +329,13 @@ func (w *world) tp(args ...string) result {
 
 func (w *world) tpWith(env []string, args ...string) result {
 	w.Helper()
-	command := append([]string{"env", "TP_SITE=" + w.site, "XDG_STATE_HOME=" + w.xdgState, "XDG_CONFIG_HOME=" + w.dir + "/config"}, env...)
-	return w.slurm(append(append(command, filepath.Join(folder, "tp")), args...)...)
+	return w.slurm(w.command(env, args...)...)
+}
+
+// command is the line that runs tp in the world.
+func (w *world) command(env []string, args ...string) []string {
+	line := append([]string{"env", "TP_SITE=" + w.site, "XDG_STATE_HOME=" + w.xdgState, "XDG_CONFIG_HOME=" + w.dir + "/config"}, env...)
+	return append(append(line, filepath.Join(w.folder, "tp")), args...)
 }
 
 // run is what tp job status says of a run.
@@ -504,7 +518,7 @@ func (w *world) scontrol(job string) []map[string]string {
 }
 
 // free are fields whose value may hold spaces and runs to the end of the line.
-var free = map[string]bool{"JobName": true, "Comment": true, "WorkDir": true, "StdErr": true, "StdOut": true, "StdIn": true, "Command": true}
+var free = map[string]bool{"JobName": true, "Comment": true, "WorkDir": true, "StdErr": true, "StdOut": true, "StdIn": true, "Command": true, "Extra": true}
 
 func parseJob(block string) map[string]string {
 	job := map[string]string{}

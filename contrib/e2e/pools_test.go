@@ -12,7 +12,8 @@ import (
 )
 
 // tell is a role that says what it sees, and waits until the test has seen it.
-const tell = `env -0 >"$TP_OUT_DIR/env.$TP_ROLE.$TP_NODE_RANK"
+const tell = `trap '' USR1 # also for the sleep
+env -0 >"$TP_OUT_DIR/env.$TP_ROLE.$TP_NODE_RANK"
 while [[ ! -e $TP_OUT_DIR/stop ]]; do sleep 0.2; done`
 
 // told waits until every role of the run has said what it sees on every node:
@@ -114,6 +115,24 @@ func TestPoolsOfOneComponent(t *testing.T) {
 	})
 }
 
+// Node lists may be asked for in any order; ranks and names still agree.
+func TestNodesAskedForInOddOrder(t *testing.T) {
+	each(t, func(w *world) {
+		w.experiment("odd", map[string]string{"train": tell})
+		w.write("experiments/odd/job.toml", "time = \"5m\"\nroles = [\"train\"]\nmem = \"1G\"\ncpus_per_node = 1\n")
+		w.commit()
+		script, dir := w.render("odd", "--profile", "cpu:2")
+		w.sbatch(strings.Replace(script, "#SBATCH --nodes=2\n", "#SBATCH --nodes=2\n#SBATCH --nodelist=cpu-2,cpu-1\n", 1))
+		s := submission{RunDir: dir}
+		for rank, vars := range w.told(s, map[string]int{"train": 2})["train"] {
+			if nodes := strings.Fields(vars["TP_POOL_TRAIN_NODES"]); len(nodes) != 2 || nodes[rank] != vars["SLURMD_NODENAME"] || vars["SLURM_PROCID"] != fmt.Sprint(rank) {
+				w.Errorf("rank %d runs on %s, the list says %q", rank, vars["SLURMD_NODENAME"], nodes)
+			}
+		}
+		w.stop(s)
+	})
+}
+
 // Ports are held, not looked at: nobody listens yet, and a second run on the
 // same machine gets others, and a third is told that there are none left. A
 // killed job leaves nothing behind.
@@ -137,6 +156,7 @@ func TestPortsAreHeldWhileARunLives(t *testing.T) {
 		if want := []int{base, base + 16, base + 32, base + 48}; !slices.Equal(all, want) {
 			w.Fatalf("two runs at once have ports %v, wanted each of %v", all, want)
 		}
+		w.must("scancel", "--signal=USR1", one.job(), two.job()) // a warning to all steps is no end of the holding
 		three := submit()
 		r := w.wait(three.RunDir, "FAILED")
 		if want := fmt.Sprintf("no 16 free ports in a row in %d-%d", base, base+63); !strings.Contains(r.Reason, want) {
@@ -226,6 +246,26 @@ func TestAStepStartsBesideTheRoles(t *testing.T) {
 			if r.code != 0 || time.Since(began) > 10*time.Second {
 				w.Errorf("%q: exit code %d after %s\n%s%s", args, r.code, time.Since(began), r.out, r.err)
 			}
+		}
+	})
+}
+
+// Pools in partitions that share nodes are counted by nodes, not by partition;
+// where there are enough, the preview says what may happen without bf_hetjob_prio.
+func TestPartitionsThatShareNodes(t *testing.T) {
+	each(t, func(w *world) {
+		w.experiment("shared", map[string]string{"train": "true", "rollout": "true"})
+		w.commit()
+		args := []string{"plan", "shared", "--profile", "train=h100:8", "--partition", "rollout=short", "--time", "10m"}
+		r := w.tp(append(args, "--profile", "rollout=h100:2x1")...)
+		if r.code != 3 || !strings.Contains(r.out, "capacity.neverFits (pool train,rollout)") || !strings.Contains(r.out, "only 2 could ever run it") {
+			w.Errorf("three nodes of two: exit code %d\n%s%s", r.code, r.out, r.err)
+		}
+		r = w.tp(append(args, "--profile", "rollout=h100:1x1")...)
+		said := strings.Contains(r.out, "warn: capacity.deadlock (pool train,rollout)") && strings.Contains(r.out, "partitions h100 and short") && strings.Contains(r.out, "both can use h100-[1-2]")
+		has := strings.Contains(w.must("scontrol", "show", "config"), "bf_hetjob_prio")
+		if r.code != 0 || said == has {
+			w.Errorf("bf_hetjob_prio %v: exit code %d\n%s%s", has, r.code, r.out, r.err)
 		}
 	})
 }

@@ -26,6 +26,7 @@ type proxy struct {
 	mu     sync.Mutex
 	submit func(request []byte, tp net.Conn) // nil: pass it on
 	seen   int                               // submissions
+	lines  []string                          // "METHOD /path" of every request
 }
 
 // proxyTo starts one; tp's fleet "faulty", the default from now on, goes
@@ -39,9 +40,11 @@ func (w *world) proxyTo(network, target string) *proxy {
 	return p
 }
 
-// fleet adds a fleet to the site file and makes it the default.
+// fleet adds a fleet to the site file and makes it the default. Nothing stands
+// in for its address: the world has Slurm's commands too.
 func (w *world) fleet(name string, lines ...string) {
 	w.Helper()
+	lines = append(lines, `transport = "url"`)
 	w.edit(`(?m)^default_fleet = .*$`, fmt.Sprintf("default_fleet = %q", name))
 	w.edit(`(?m)\n\[fleets\.devlab\]`, "\n[fleets."+name+"]\nkind = \"slurm\"\n"+strings.Join(lines, "\n")+"\n\n[fleets.devlab]")
 }
@@ -84,6 +87,9 @@ func (p *proxy) serve(tp net.Conn) {
 	if err != nil {
 		return
 	}
+	p.mu.Lock()
+	p.lines = append(p.lines, r.Method+" "+r.URL.Path)
+	p.mu.Unlock()
 	do := p.pass
 	if r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/job/submit") {
 		p.mu.Lock()
@@ -123,6 +129,20 @@ func (p *proxy) onSubmit(do func(request []byte, tp net.Conn)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.submit = do
+}
+
+// requests are those since the last call whose path has the part.
+func (p *proxy) requests(part string) (all, with int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	all = len(p.lines)
+	for _, line := range p.lines {
+		if strings.Contains(line, part) {
+			with++
+		}
+	}
+	p.lines = nil
+	return all, with
 }
 
 func (p *proxy) submissions() int {

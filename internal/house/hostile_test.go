@@ -15,7 +15,7 @@ import (
 // Whatever a site file may say, a lab may not: each key of the example is
 // refused in tp.toml by name, but for the defaults of jobs.
 func TestSiteKeysAreRefusedInALab(t *testing.T) {
-	example := string(site.Example(nil))
+	example := string(site.Example(nil, nil))
 	keys := map[string]string{} // key: TOML
 	table := ""
 	for line := range strings.Lines(example) {

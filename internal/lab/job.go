@@ -62,6 +62,9 @@ func NewJobFile(f *tomlfile.File, prefix []string, keys spec.JobKeys) (*JobFile,
 	for name, value := range map[string]any{
 		"time": keys.Time, "cpus_per_node": keys.CPUsPerNode, "mem": keys.Memory, "account": keys.Account,
 		"partition": keys.Partition, "qos": keys.QOS, "reservation": keys.Reservation, "constraint": keys.Constraint,
+		"mem_per_cpu": keys.MemPerCPU, "mem_per_gpu": keys.MemPerGPU, "time_min": keys.TimeMin, "prefer": keys.Prefer,
+		"nodelist": keys.NodeList, "exclude_nodes": keys.ExcludeNodes, "exclusive": keys.Exclusive, "switches": keys.Switches,
+		"segment": keys.Segment, "network": keys.Network,
 	} {
 		if value == nil {
 			continue

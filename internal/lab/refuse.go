@@ -29,7 +29,7 @@ var refusedKeys = map[string]string{
 	"fleet": sitePolicy, "fleets": sitePolicy, "hardware": sitePolicy, "store": sitePolicy, "policy": sitePolicy,
 	"images": sitePolicy, "run_root": sitePolicy, "quota": sitePolicy, "objects": sitePolicy, "state_dir": sitePolicy,
 	"default_fleet": sitePolicy, "series": sitePolicy, "plan_ttl": sitePolicy, "poll_seconds": sitePolicy,
-	"environment": sitePolicy, "network": sitePolicy,
+	"environment": sitePolicy, "network": sitePolicy, "requests": sitePolicy, "gpu_request": sitePolicy,
 }
 
 var refusedEndings = []struct{ ending, reason string }{

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	_ "modernc.org/sqlite" // the driver "sqlite": no cgo, 4.5 MB of binary
@@ -26,7 +27,7 @@ type index struct {
 
 // schemaVersion is kept in PRAGMA user_version. Another number, older or
 // newer, means that the tables are dropped and made anew.
-const schemaVersion = 1
+const schemaVersion = 2
 
 const schema = `
 DROP TABLE IF EXISTS run;
@@ -35,9 +36,11 @@ CREATE TABLE run (
 	user    TEXT NOT NULL,
 	created INTEGER NOT NULL, -- nanoseconds since 1970
 	stamp   TEXT NOT NULL,
+	final   INTEGER NOT NULL, -- 1 when nothing more is expected of it
 	run     BLOB NOT NULL     -- Run as JSON
-) WITHOUT ROWID;
-CREATE INDEX run_created ON run (created);`
+);
+-- All that a list reads of every run, without its content: 3 MB of 27 for 20,000.
+CREATE INDEX run_list ON run (user, created, dir, stamp, final);`
 
 // busyTimeout is how long a list waits for another's write, milliseconds. A
 // list writes for less than 100 ms; after this it goes on without the index.
@@ -101,17 +104,21 @@ func (x *index) version(q interface {
 	return v, err
 }
 
-// row is a remembered run.
+// row is what a list must know of a remembered run before it is looked at.
 type row struct {
 	dir     string
 	created time.Time
 	stamp   string
-	run     []byte
+	final   bool
 }
 
-// rows reads what is remembered, of one user or of all for "", newest first.
+// rows reads what is remembered, of one user or of all for "".
 func (x *index) rows(user string) ([]row, error) {
-	rs, err := x.db.Query("SELECT dir, created, stamp, run FROM run WHERE ? IN ('', user) ORDER BY created DESC", user)
+	query, args := "SELECT dir, created, stamp, final FROM run INDEXED BY run_list", []any(nil)
+	if user != "" {
+		query, args = query+" WHERE user = ?", []any{user}
+	}
+	rs, err := x.db.Query(query, args...)
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +127,7 @@ func (x *index) rows(user string) ([]row, error) {
 	for rs.Next() {
 		var r row
 		var ns int64
-		if err := rs.Scan(&r.dir, &ns, &r.stamp, &r.run); err != nil {
+		if err := rs.Scan(&r.dir, &ns, &r.stamp, &r.final); err != nil {
 			return nil, err
 		}
 		r.created = time.Unix(0, ns)
@@ -129,14 +136,32 @@ func (x *index) rows(user string) ([]row, error) {
 	return out, rs.Err()
 }
 
-// decode is the run of a row, nil when the row makes no sense.
-func (r row) decode() *Run {
-	var run Run
-	if json.Unmarshal(r.run, &run) != nil || string(run.ID) != filepath.Base(r.dir) {
-		return nil
+// runs are the contents of some rows by directory. One that is gone or makes
+// no sense is not among them.
+func (x *index) runs(dirs []string) (map[string]*Run, error) {
+	args := make([]any, len(dirs))
+	for i, d := range dirs {
+		args[i] = d
 	}
-	run.Dir = r.dir
-	return &run
+	rs, err := x.db.Query("SELECT dir, run FROM run WHERE dir IN (?"+strings.Repeat(", ?", len(dirs)-1)+")", args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rs.Close()
+	out := make(map[string]*Run, len(dirs))
+	for rs.Next() {
+		var dir string
+		var data sql.RawBytes
+		if err := rs.Scan(&dir, &data); err != nil {
+			return nil, err
+		}
+		var run Run
+		if json.Unmarshal(data, &run) == nil && string(run.ID) == filepath.Base(dir) {
+			run.Dir = dir
+			out[dir] = &run
+		}
+	}
+	return out, rs.Err()
 }
 
 // entry is a run to be remembered.
@@ -155,7 +180,7 @@ func (x *index) update(put []entry, drop []string) error {
 		return err
 	}
 	defer tx.Rollback()
-	st, err := tx.Prepare("INSERT OR REPLACE INTO run (dir, user, created, stamp, run) VALUES (?, ?, ?, ?, ?)")
+	st, err := tx.Prepare("INSERT OR REPLACE INTO run (dir, user, created, stamp, final, run) VALUES (?, ?, ?, ?, ?, ?)")
 	if err != nil {
 		return err
 	}
@@ -164,7 +189,7 @@ func (x *index) update(put []entry, drop []string) error {
 		if err != nil {
 			return err
 		}
-		if _, err := st.Exec(e.run.Dir, Slug(e.run.User), e.run.Created.UnixNano(), e.stamp, data); err != nil {
+		if _, err := st.Exec(e.run.Dir, Slug(e.run.User), e.run.Created.UnixNano(), e.stamp, e.run.State.Final(), data); err != nil {
 			return err
 		}
 	}

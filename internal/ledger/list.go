@@ -56,11 +56,6 @@ func (l *Ledger) List(f Filter) ([]*Run, error) {
 
 	// Unknown runs must be read before the order is known; of the others the
 	// creation time, which never changes, is known without a look.
-	type candidate struct {
-		created time.Time
-		run     *Run // nil: in the index, not looked at yet
-		row     row
-	}
 	var all []candidate
 	for _, dir := range dirs {
 		if row, ok := remembered[dir]; ok {
@@ -73,20 +68,26 @@ func (l *Ledger) List(f Filter) ([]*Run, error) {
 	}
 	slices.SortStableFunc(all, func(a, b candidate) int { return b.created.Compare(a.created) })
 	var out []*Run
-	for _, c := range all {
-		if c.created.Before(f.Since) && !c.created.IsZero() {
-			break
+	for len(all) > 0 && (f.Limit == 0 || len(out) < f.Limit) {
+		size := atOnce
+		if f.Limit > 0 {
+			size = min(size, f.Limit-len(out))
 		}
-		if c.run == nil && fresh(c.row.dir, c.row.stamp) {
-			c.run = c.row.decode()
+		some := all[:min(len(all), size)]
+		all = all[len(some):]
+		if last := some[len(some)-1].created; last.Before(f.Since) && !last.IsZero() {
+			all = nil // the rest is older still
 		}
-		if c.run == nil {
-			c.run = fetch(c.row.dir)
-		}
-		if f.match(c.run) {
-			out = append(out, c.run)
-			if len(out) == f.Limit {
-				break
+		some = slices.DeleteFunc(some, func(c candidate) bool {
+			return c.created.Before(f.Since) && !c.created.IsZero()
+		})
+		l.look(some, f)
+		for _, c := range some {
+			if c.run == nil && !(f.Active && c.row.final) {
+				c.run = fetch(c.row.dir)
+			}
+			if c.run != nil && f.match(c.run) {
+				out = append(out, c.run)
 			}
 		}
 	}
@@ -170,6 +171,44 @@ func (l *Ledger) remembered(user string) map[string]row {
 		return err
 	})
 	return out
+}
+
+// candidate is a run that may be listed.
+type candidate struct {
+	created time.Time
+	run     *Run // nil: in the index, not looked at yet
+	row     row  // its final is true only while that is known to hold
+}
+
+// atOnce is how many rows of the index are read with their content at a time.
+const atOnce = 256
+
+// look fills in the runs that the index still tells rightly. Those that are
+// final are left out where only active ones are wanted.
+func (l *Ledger) look(some []candidate, f Filter) {
+	var dirs []string
+	for i, c := range some {
+		if c.run != nil {
+			continue
+		}
+		if !fresh(c.row.dir, c.row.stamp) {
+			some[i].row.final = false
+		} else if !f.Active || !c.row.final {
+			dirs = append(dirs, c.row.dir)
+		}
+	}
+	if len(dirs) == 0 {
+		return
+	}
+	l.withIndex(func(x *index) error {
+		runs, err := x.runs(dirs)
+		for i, c := range some {
+			if c.run == nil {
+				some[i].run = runs[c.row.dir]
+			}
+		}
+		return err
+	})
 }
 
 // dirs lists the run directories of a user below all roots.

@@ -210,11 +210,64 @@ func TestConfirm(t *testing.T) {
 	}
 }
 
+// What no transport could send is refused before any is asked, also offline.
+func TestMoreComponentsThanSlurmTakesAreRefused(t *testing.T) {
+	for n, want := range map[int]fault.Code{slurm.MaxComponents: fault.OK, slurm.MaxComponents + 1: fault.Usage} {
+		var profiles []string
+		for i := range n {
+			profiles = append(profiles, fmt.Sprintf("r%d=h200:1", i))
+		}
+		in := input(profiles...)
+		in.Snapshot = nil
+		in.Spec.Roles = nil
+		for i := range n {
+			role := fmt.Sprintf("r%d", i)
+			in.Spec.Roles = append(in.Spec.Roles, spec.Role{Name: role, Driver: i == 0, Body: "true"})
+			in.Spec.Job.Time[role] = fmt.Sprintf("%dm", i+1)
+		}
+		if _, err := Resolve(in); fault.CodeOf(err) != want {
+			t.Errorf("%d components: %v", n, err)
+		}
+	}
+}
+
 func TestAnImageIsRefusedWhileNothingStartsContainers(t *testing.T) {
 	in := input("h200:8")
 	in.Spec.Image = "registry.example.org/train:1"
 	_, err := Resolve(in)
 	if fault.CodeOf(err) != fault.Usage || !strings.Contains(err.Error(), "runs on the node itself") {
 		t.Errorf("a job that would run without its image must not be planned: %v", err)
+	}
+}
+
+// Every directive says the pool it is of and who set it.
+func TestOriginOfDirectives(t *testing.T) {
+	in := input("train=h200:16", "rollout=h100:4")
+	in.Spec.Job.QOS = spec.PerRole{"rollout": "low"}
+	in.Settings = []Setting{{"time", "90m", "job.toml:4"}, {"qos.rollout", "low", "--qos"}}
+	p, err := Resolve(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{
+		"0 job-name": "the experiment's name and the run's id", "0 time": "train pool · job.toml:4", "1 time": "rollout pool · job.toml:4",
+		"1 qos": "rollout pool · --qos", "0 nodes": "train pool · profile train=h200:16", "1 gres": "rollout pool · profile rollout=h100:4",
+		"0 partition": "train pool · series h200", "1 mem": "rollout pool · series h100: its share of a node", "0 no-requeue": "default",
+	}
+	for i, options := range p.Fixed.Request.Options() {
+		for _, o := range options {
+			got := p.Origin(i, o)
+			if got == "" || strings.HasSuffix(got, " · ") || strings.HasSuffix(got, "site") {
+				t.Errorf("%d %s: %q", i, o.Name, got)
+			}
+			key := fmt.Sprint(i, " ", o.Name)
+			if w, ok := want[key]; ok && w != got {
+				t.Errorf("%s: %q, wanted %q", key, got, w)
+			}
+			delete(want, key)
+		}
+	}
+	if len(want) > 0 {
+		t.Errorf("no directive for %v", want)
 	}
 }

@@ -58,6 +58,7 @@ func limits(p *spec.Pool, in Input, series site.Series) ([]string, error) {
 		p.Constraint = series.Constraint
 	}
 	p.Partition = job.Partition.For(p.Roles...)
+	siteDefaults(p, in, series)
 	if p.Partition == "" {
 		if len(series.Partitions) == 0 {
 			return nil, fault.Gate("admission", "series %s is in no partition that you can see", series.Name).WithHint("--partition %s=NAME, or tp fleet show", p.Roles[0])
@@ -67,7 +68,18 @@ func limits(p *spec.Pool, in Input, series site.Series) ([]string, error) {
 	if err := cpusAndMemory(p, job, series); err != nil {
 		return nil, err
 	}
-	return timeLimit(p, in)
+	if err := memoryRule(p, in, series.Ways); err != nil {
+		return nil, err
+	}
+	notes, err := timeLimit(p, in, series)
+	if err != nil {
+		return nil, err
+	}
+	if err := asked(p, job.Slurm); err != nil {
+		return nil, err
+	}
+	siteShape(p, series.Ways)
+	return notes, nil
 }
 
 // cpusAndMemory: a pool that takes part of a node's devices gets the same part
@@ -88,22 +100,65 @@ func cpusAndMemory(p *spec.Pool, job spec.Job, series site.Series) error {
 		p.CPUsPerNode = n
 	}
 	p.MemoryMiB = part(int64(series.Memory))
-	if text := job.Memory.For(p.Roles...); text != "" {
-		mib, err := spec.ParseMemory(text)
-		if err != nil {
-			return fault.New(fault.Usage, "--mem: %v", err)
+	return memory(p, job, int64(series.Memory))
+}
+
+// memory is asked for per node, per CPU or per GPU. A value for the pool's role
+// goes before one for everybody.
+func memory(p *spec.Pool, job spec.Job, whole int64) error {
+	modes := []struct {
+		flag string
+		of   spec.PerRole
+	}{{"--mem", job.Memory}, {"--mem-per-cpu", job.MemPerCPU}, {"--mem-per-gpu", job.MemPerGPU}}
+	var given, own []int
+	for i, m := range modes {
+		if m.of.For(p.Roles...) != "" {
+			given = append(given, i)
 		}
-		if mib == 0 { // the whole node
-			mib = int64(series.Memory)
+		if m.of.For(p.Roles...) != m.of[""] {
+			own = append(own, i)
 		}
+	}
+	if len(own) > 0 {
+		given = own
+	}
+	switch len(given) {
+	case 0:
+		return nil
+	case 1:
+	default:
+		return fault.New(fault.Usage, "pool %s: %s and %s exclude each other", p.Name, modes[given[0]].flag, modes[given[1]].flag)
+	}
+	mode := modes[given[0]]
+	mib, err := spec.ParseMemory(mode.of.For(p.Roles...))
+	if err != nil {
+		return fault.New(fault.Usage, "%s: %v", mode.flag, err)
+	}
+	switch mode.flag {
+	case "--mem":
 		p.MemoryMiB = mib
+		if mib == 0 { // the whole node
+			p.MemoryMiB = whole
+		}
+	case "--mem-per-cpu":
+		p.Asked.MemPerCPU, p.MemoryMiB = mib, mib*int64(p.CPUsPerNode)
+	case "--mem-per-gpu":
+		if p.GPUsPerNode == 0 {
+			return fault.New(fault.Usage, "pool %s has no GPUs that --mem-per-gpu could count", p.Name).WithHint("--mem-per-gpu ROLE=SIZE for the other pools")
+		}
+		p.Asked.MemPerGPU, p.MemoryMiB = mib, mib*int64(p.GPUsPerNode)
 	}
 	return nil
 }
 
 // timeLimit is never silently the partition's default: it is looked up, shown
 // and sent.
-func timeLimit(p *spec.Pool, in Input) ([]string, error) {
+func timeLimit(p *spec.Pool, in Input, series site.Series) ([]string, error) {
+	if text := series.Ways.Time; text != "" && in.general(series, "time", p.Roles, in.Spec.Job.Time) {
+		minutes, err := spec.ParseTime(text)
+		p.TimeMinutes = minutes
+		return nil, err
+	}
 	if text := in.Spec.Job.Time.For(p.Roles...); text != "" {
 		minutes, err := spec.ParseTime(text)
 		if err != nil {
@@ -139,6 +194,8 @@ func collapse(pools []spec.Pool) []slurm.Component {
 			TasksPerNode: 1, CPUsPerTask: p.CPUsPerNode, Memory: slurm.MiB(p.MemoryMiB), GRES: gresOf(*p),
 			TimeLimit: slurm.Minutes(p.TimeMinutes),
 		}
+		ask(&c, p.Asked)
+		askAsSite(&c, *p)
 		key := fmt.Sprintf("%+v", c)
 		at, known := index[key]
 		if !known {
@@ -153,7 +210,7 @@ func collapse(pools []spec.Pool) []slurm.Component {
 }
 
 func gresOf(p spec.Pool) []slurm.GRES {
-	if p.GPUsPerNode == 0 || p.GRES == "" {
+	if p.GPUsPerNode == 0 || p.GRES == "" || site.GPURequest(p.GPURequest) == site.NotRequested {
 		return nil
 	}
 	name, typ, _ := strings.Cut(p.GRES, ":")

@@ -40,13 +40,19 @@ type Input struct {
 	PathFirst string         // directory in front of the job's PATH, whoever sets it; "" for none
 	Network   script.Network // the site's
 	Transport string
+	// OtherWays were not taken, with the reason of each.
+	OtherWays []string
 	Git       spec.Provenance
 	Settings  []Setting
 	Warnings  []string
-	Gates     []gates.Gate                                // gates.All() when nil
-	Config    func(key string) (value string, known bool) // of slurm.conf; nil when nobody can be asked
+	Gates     []gates.Gate        // gates.All() when nil
+	Config    func() slurm.Record // slurm.conf, asked only where a gate needs it; nil when nobody can be
 	Now       time.Time
-	TTL       time.Duration // 30 min when 0
+	// Asked is when the plan was first asked for, from which now+2h counts; Now when zero.
+	Asked time.Time
+	// Dependency is Spec.Job.After in the words of Slurm, with jobs for runs.
+	Dependency string
+	TTL        time.Duration // 30 min when 0
 }
 
 // DefaultTTL is how long a plan may be confirmed: as long as Slurm's default
@@ -72,6 +78,9 @@ func Resolve(in Input) (*Plan, error) {
 		Output:     script.Pattern(in.RunDir) + "/logs/job-%j.log",
 		Requeue:    in.Spec.Job.Requeue,
 	}
+	if err := jobWide(req, in); err != nil {
+		return nil, err
+	}
 	env, err := environment(in)
 	if err != nil {
 		return nil, err
@@ -80,6 +89,10 @@ func Resolve(in Input) (*Plan, error) {
 	req.Script, err = script.Render(program(in, req, pools))
 	if err != nil {
 		return nil, fault.New(fault.Usage, "%v", err)
+	}
+	warnings = append(warnings, handedDown(req, pools)...)
+	if err := req.Validate(); err != nil {
+		return nil, fault.New(fault.Usage, "the job cannot be asked for: %v", err)
 	}
 	p := &Plan{
 		Version: 1,
@@ -90,7 +103,7 @@ func Resolve(in Input) (*Plan, error) {
 			Spec: in.Spec, Pools: pools, Request: req, Bundle: in.Bundle,
 		},
 		Observed: Observed{
-			Transport: in.Transport, Warnings: append(in.Warnings, warnings...),
+			Transport: in.Transport, OtherWays: in.OtherWays, Warnings: append(in.Warnings, warnings...),
 			NewBytes: in.NewBytes, Provenance: in.Git, Settings: in.Settings,
 		},
 	}
@@ -138,7 +151,7 @@ func program(in Input, req *slurm.Request, pools []spec.Pool) script.Program {
 			{Name: "TP_FRAMEWORK", Value: s.Framework.Kind},
 		},
 		ExpDir:  path.Join("experiments", s.Experiment),
-		Prolog:  s.Job.Prolog,
+		Prolog:  prolog(in),
 		StageIn: in.StageIn,
 		Network: in.Network,
 	}

@@ -26,7 +26,7 @@ func TestSiteDocument(t *testing.T) {
 	if !ok1 || !ok2 {
 		t.Fatal("docs/site.md has no place for the example")
 	}
-	want := "```toml site.toml\n" + string(Example(nil)) + "```\n"
+	want := "```toml site.toml\n" + string(Example(nil, nil)) + "```\n"
 	if *update {
 		if err := os.WriteFile(path, []byte(before+begin+want+end+after), 0o644); err != nil {
 			t.Fatal(err)

@@ -21,6 +21,11 @@ type Fleet struct {
 	TokenFile    string // a file with a JWT
 	TokenCommand []string
 	Timeout      time.Duration // of one request
+	User         string        // in Slurm; "" is whom the token names
+	Cluster      string        // ClusterName of slurm.conf; "" takes what answers
+	Transports   []string      // ways to try, in order; empty for all of Transports
+	NoFallback   bool          // nothing stands in for a URL that fails
+	Slurmrestd   string        // program of the private child; "" is searched
 }
 
 // DefaultsOn are the layers of defaults for a job on a fleet: what is set for
@@ -38,6 +43,9 @@ func (k fleetKeys) job() (keys spec.JobKeys, given bool) {
 		if s.text != "" {
 			*s.into, given = s.text, true
 		}
+	}
+	if len(k.Prolog) > 0 {
+		keys.Prolog, given = k.Prolog, true
 	}
 	return keys, given
 }
@@ -165,6 +173,9 @@ func (fl Fleet) overlay(o Options, f *tomlfile.File, name string, k fleetKeys) (
 		fl.Timeout = d
 	}
 	if err := checkTime(f, at("time"), k.Time); err != nil {
+		return fl, err
+	}
+	if err := fl.reach(o, f, name, k); err != nil {
 		return fl, err
 	}
 	set(&fl.Kind, k.Kind)

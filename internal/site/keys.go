@@ -22,6 +22,7 @@ type siteKeys struct {
 	Images      imageKeys             `toml:"images"`
 	Environment environmentKeys       `toml:"environment"`
 	Network     networkKeys           `toml:"network"`
+	Requests    requestKeys           `toml:"requests"`
 }
 
 // userKeys are the keys of the user file.
@@ -35,6 +36,7 @@ var siteOnly = map[string]string{
 	"poll_seconds": "the polling floor",
 	"environment":  "what every job's environment gets",
 	"network":      "the network between nodes",
+	"requests":     "how resources are asked for",
 }
 
 type objectKeys struct {
@@ -54,10 +56,17 @@ type fleetKeys struct {
 	TokenFile    string   `toml:"token_file"`
 	TokenCommand []string `toml:"token_command"`
 	Timeout      string   `toml:"timeout"`
+	User         string   `toml:"user"`
+	Cluster      string   `toml:"cluster"`
+	Transport    string   `toml:"transport"`
+	Transports   []string `toml:"transports"`
+	Fallback     *bool    `toml:"fallback"`
+	Slurmrestd   string   `toml:"slurmrestd"`
 	Account      string   `toml:"account"`
 	Partition    string   `toml:"partition"`
 	QOS          string   `toml:"qos"`
 	Time         string   `toml:"time"`
+	Prolog       []string `toml:"prolog"`
 }
 
 type seriesKeys struct {
@@ -71,6 +80,24 @@ type seriesKeys struct {
 	Price      float64  `toml:"price"`
 	Constraint string   `toml:"constraint"`
 	Feature    string   `toml:"feature"`
+	Aliases    []string `toml:"aliases"`
+
+	GPURequest  string   `toml:"gpu_request"`
+	MemoryRule  string   `toml:"mem"`
+	Account     string   `toml:"account"`
+	QOS         string   `toml:"qos"`
+	Reservation string   `toml:"reservation"`
+	Time        string   `toml:"time"`
+	Exclusive   any      `toml:"exclusive"` // true, or "user", "mcs", "topo"
+	Segment     int      `toml:"segment"`
+	Switches    int      `toml:"switches"`
+	Prolog      []string `toml:"prolog"`
+}
+
+// requestKeys hold for every series that does not say otherwise.
+type requestKeys struct {
+	GPURequest string `toml:"gpu_request"`
+	MemoryRule string `toml:"mem"`
 }
 
 type imageKeys struct {

@@ -63,14 +63,20 @@ func (c *Config) policy(f *tomlfile.File, k siteKeys) error {
 		}
 		c.Poll = time.Duration(k.PollSeconds) * time.Second
 	}
+	if err := c.requests(f, k.Requests); err != nil {
+		return err
+	}
 	for _, key := range f.Keys() { // in the order of the file
 		if len(key.Path) == 2 && key.Path[0] == "series" {
-			s, err := newSeries(f, key.Path[1], k.Series[key.Path[1]])
+			s, err := newSeries(f, key.Path[1], k.Series[key.Path[1]], c.Requests)
 			if err != nil {
 				return err
 			}
 			c.Series = append(c.Series, s)
 		}
+	}
+	if err := checkAliases(f, c.Series); err != nil {
+		return err
 	}
 	c.Images = k.Images.Allow
 	_, c.ImagesSet = f.Find("images", "allow")

@@ -7,6 +7,7 @@ import (
 
 	"github.com/tuneplane/tp/internal/fault"
 	"github.com/tuneplane/tp/internal/spec"
+	"github.com/tuneplane/tp/slurm"
 )
 
 // Registry is the hardware of a cluster.
@@ -23,6 +24,16 @@ func (c *Config) Registry() *Registry {
 	return &Registry{Series: c.Series, Origin: c.SitePath}
 }
 
+// Measured is the registry of what a cluster reports, asked for as the site
+// file wants.
+func (c *Config) Measured(snap *slurm.Snapshot) *Registry {
+	r := FromSnapshot(snap)
+	for i := range r.Series {
+		r.Series[i].Ways = c.Requests
+	}
+	return r
+}
+
 // Names are the series, in order.
 func (r *Registry) Names() []string {
 	names := make([]string, len(r.Series))
@@ -32,40 +43,56 @@ func (r *Registry) Names() []string {
 	return names
 }
 
-// Find looks a series up by its name, without regard to case, or by what its
-// GRES type is shortened to (h200 for nvidia_h200). A name that fits several
-// or only begins one is refused by the gate admission: nothing is guessed.
+// Find looks a series up by its name, else without regard to case by name,
+// alias or GRES type, else by what the type is shortened to (h200 for
+// nvidia_h200). A name that fits several, or one whole and others as their
+// beginning (h100 beside h100nvl), is refused by the gate admission: nothing is
+// guessed.
 func (r *Registry) Find(name string) (Series, error) {
 	for _, s := range r.Series {
 		if s.Name == name {
 			return s, nil
 		}
 	}
-	var alias, begins []Series
+	var said, short, begins []Series
 	want := strings.ToLower(name)
 	for _, s := range r.Series {
 		_, typ, _ := strings.Cut(s.GRES, ":")
-		also := []string{strings.ToLower(s.Name), strings.ToLower(typ), shorten(s.Name), shorten(typ)}
-		if slices.Contains(also, want) {
-			alias = append(alias, s)
-		} else if slices.ContainsFunc(also, func(a string) bool { return strings.HasPrefix(a, want) }) {
+		names := append([]string{s.Name, typ}, s.Aliases...)
+		for i, n := range names {
+			names[i] = strings.ToLower(n)
+		}
+		shorter := []string{shorten(s.Name), shorten(typ)}
+		switch {
+		case slices.Contains(names, want):
+			said = append(said, s)
+		case slices.Contains(shorter, want):
+			short = append(short, s)
+		case slices.ContainsFunc(append(names, shorter...), func(n string) bool { return strings.HasPrefix(n, want) }):
 			begins = append(begins, s)
 		}
 	}
-	if len(alias) == 1 {
-		return alias[0], nil
+	if len(said) == 1 {
+		return said[0], nil
 	}
-	several := append(alias, begins...)
-	if len(several) > 1 {
+	if len(said) == 0 && len(short) == 1 && len(begins) == 0 {
+		return short[0], nil
+	}
+	if several := slices.Concat(said, short, begins); len(several) > 1 {
 		names := (&Registry{Series: several}).Names()
 		return Series{}, fault.Gate("admission", "series %q could be %s", name, strings.Join(names, " or ")).WithHint("--profile %s", names[0])
 	}
+	return Series{}, r.unknown(name, begins)
+}
+
+// unknown says what there is instead.
+func (r *Registry) unknown(name string, begins []Series) error {
 	msg := fmt.Sprintf("series %q is not in the hardware registry", name)
 	near := ""
 	if len(begins) == 1 {
 		near = begins[0].Name
 	} else {
-		near = fault.Nearest(want, r.Names())
+		near = fault.Nearest(strings.ToLower(name), r.Names())
 	}
 	if near != "" {
 		msg += fmt.Sprintf("; did you mean %s?", near)
@@ -73,7 +100,12 @@ func (r *Registry) Find(name string) (Series, error) {
 	if known := r.Names(); len(known) > 0 {
 		msg += "; known: " + strings.Join(known, ", ")
 	}
-	return Series{}, fault.Gate("admission", "%s", msg).WithHint("tp fleet show")
+	for _, s := range r.Series {
+		if s.GRES != "" && !strings.Contains(s.GRES, ":") {
+			msg += fmt.Sprintf(" (%s: its devices have no type here)", s.Name)
+		}
+	}
+	return fault.Gate("admission", "%s", msg).WithHint("tp fleet show")
 }
 
 // Resolve says what a profile means here: nodes, devices on each (0 for a

@@ -14,7 +14,7 @@ import (
 type Series struct {
 	Name       string    // "h200"
 	GRES       string    // "gpu:H200", Slurm's own spelling, without a count; "" for nodes without devices
-	Devices    int       // per node; 0 exactly when GRES is ""
+	Devices    int       // per node; without a GRES only where none is asked for
 	CPUs       int       // per node; 0 when not known
 	Memory     slurm.MiB // per node; 0 when not known
 	Nodes      int       // default shape: nodes …
@@ -24,7 +24,9 @@ type Series struct {
 	Price      float64   // per device and hour, per node and hour without devices; 0 when not known
 	Constraint string    // sent with every job of this series
 	Feature    string    // node feature that tells its nodes from others with the same GRES
-	Origin     string    // "site.toml:20" or "cluster"
+	Aliases    []string  // other names that people may type, in any case
+	Ways       Ways
+	Origin     string // "site.toml:20" or "cluster"
 }
 
 // Has reports whether a node is of this series.
@@ -35,7 +37,7 @@ func (s Series) Has(n slurm.Node) bool {
 	if s.GRES == "" {
 		// Partitions often hold nodes of several kinds: a series without devices
 		// means those without, unless a feature names others.
-		return s.sharesPartition(n) && (s.Feature != "" || !slices.ContainsFunc(n.GRES, isDevice))
+		return s.sharesPartition(n) && (s.Feature != "" || s.Devices > 0 || !slices.ContainsFunc(n.GRES, isDevice))
 	}
 	name, typ, _ := strings.Cut(s.GRES, ":")
 	return slurm.Count(n.GRES, name, typ) > 0 && s.sharesPartition(n)
@@ -45,11 +47,36 @@ func (s Series) sharesPartition(n slurm.Node) bool {
 	return len(s.Partitions) == 0 || slices.ContainsFunc(s.Partitions, func(p string) bool { return slices.Contains(n.Partitions, p) })
 }
 
+// checkAliases refuses a name that two series would answer to.
+func checkAliases(f *tomlfile.File, list []Series) error {
+	owner := map[string]string{}
+	for _, s := range list {
+		owner[strings.ToLower(s.Name)] = s.Name
+	}
+	for _, s := range list {
+		for _, a := range s.Aliases {
+			at := []string{"series", s.Name, "aliases"}
+			if a == "" || strings.ContainsAny(a, "=,: \t\n") {
+				return f.Errorf(at, "%q: an alias has no =, comma, colon or blank", a)
+			}
+			if other, taken := owner[strings.ToLower(a)]; taken && other != s.Name {
+				return f.Errorf(at, "%q means series %s already", a, other)
+			}
+			owner[strings.ToLower(a)] = s.Name
+		}
+	}
+	return nil
+}
+
 // newSeries checks one [series.<name>] table.
-func newSeries(f *tomlfile.File, name string, k seriesKeys) (Series, error) {
+func newSeries(f *tomlfile.File, name string, k seriesKeys, common Ways) (Series, error) {
 	at := func(key string) []string { return []string{"series", name, key} }
 	s := Series{Name: name, GRES: k.GRES, Devices: k.Devices, CPUs: k.CPUs, Arch: k.Arch, Partitions: k.Partitions,
-		Price: k.Price, Constraint: k.Constraint, Feature: k.Feature, Origin: f.Origin("series", name)}
+		Price: k.Price, Constraint: k.Constraint, Feature: k.Feature, Aliases: k.Aliases, Origin: f.Origin("series", name)}
+	var err error
+	if s.Ways, err = newWays(f, name, k, common); err != nil {
+		return s, err
+	}
 	if name == "" || strings.ContainsAny(name, "=,: \t\n") {
 		return s, f.Errorf(at("")[:2], "a series has a name without =, comma, colon and blank")
 	}
@@ -67,8 +94,10 @@ func newSeries(f *tomlfile.File, name string, k seriesKeys) (Series, error) {
 		return s, f.Errorf(at("devices"), "%d is not between 0 and 1024", k.Devices)
 	case k.GRES != "" && k.Devices == 0:
 		return s, f.Errorf(at("gres"), "devices is missing: how many has a node?")
-	case k.GRES == "" && k.Devices > 0:
-		return s, f.Errorf(at("devices"), "gres is missing: how does Slurm call them?")
+	case k.GRES == "" && k.Devices > 0 && s.Ways.GPURequest != NotRequested:
+		return s, f.Errorf(at("devices"), "gres is missing: how does Slurm call them? (gpu_request = \"none\" where no job asks for them)")
+	case s.Ways.GPURequest == ByGPUsPerNode && k.GPURequest != "" && k.GRES != "gpu" && !strings.HasPrefix(k.GRES, "gpu:"):
+		return s, f.Errorf(at("gpu_request"), "gpus-per-node asks for GRES gpu alone, not for %q", k.GRES)
 	case k.CPUs < 0 || k.CPUs > 1<<16:
 		return s, f.Errorf(at("cpus"), "%d is not between 0 and 65536", k.CPUs)
 	case k.Price < 0:

@@ -56,6 +56,7 @@ type Config struct {
 	Objects      Objects
 	Fleets       map[string]Fleet
 	Series       []Series // in the order of the file; empty without [series]
+	Requests     Ways     // of every series that does not say otherwise
 	Images       []string // allow list
 	ImagesSet    bool     // an empty list that is set allows none
 	Environment  Environment

@@ -154,6 +154,12 @@ func TestRefusals(t *testing.T) {
 		{site, "[fleets.x]\nurl = 'ftp://x'", "expected http://"},
 		{site, "[fleets.x]\nurl = 'http://me:secret@x'", "no place in a URL"},
 		{site, "[fleets.x]\ntoken_file = '/t'\ntoken_command = ['t']", "one of them is enough"},
+		{site, "[fleets.x]\ntransport = 'cli'\ntransports = ['url']", "one of them is enough"},
+		{site, "[fleets.x]\ntransport = 'http'", "expected url, socket, child, cli"},
+		{site, "[fleets.x]\ntransports = ['url', 'cil']", "cli?"},
+		{site, "[fleets.x]\ntransports = ['url', 'url']", "comes twice"},
+		{site, "[fleets.x]\nslurmrestd = 'sbin/slurmrestd'", "no absolute path"},
+		{site, "[fleets.x]\nuser = 'a b'", "blanks"},
 		{site, "[fleets.x]\ntime = '1:30'", "ambiguous"},
 		{site, "default_fleet = 'y'\n[fleets.x]", `site.toml:1: default_fleet "y" is no fleet`},
 		{site, "[objects]\nkind = 's3'", "need an endpoint and a bucket"},
@@ -204,12 +210,22 @@ func TestOwnerIsNoted(t *testing.T) {
 }
 
 func TestExampleDecodes(t *testing.T) {
-	commented := regexp.MustCompile(`(?m)^# (\[[a-z.0-9"]+\]$|[a-z_]+ = )`)
-	for name, snap := range map[string]*slurm.Snapshot{"no cluster": nil, "cluster": mixed(), "hostile": {
+	commented := regexp.MustCompile(`(?m)^# (\[[a-zA-Z.0-9"]+\]$|[a-z_]+ = )`)
+	typeless := mixed()
+	typeless.Nodes[7].Features = []string{"A40", "ib"} // gpu:8
+	typeless.Nodes[1].Features = []string{"sxm"}
+	for name, snap := range map[string]*slurm.Snapshot{"no cluster": nil, "cluster": mixed(), "features": typeless, "hostile": {
 		Info:  slurm.Info{Transport: "x\nrun_root = 1", Cluster: "\x1b[31m"},
 		Nodes: []slurm.Node{{Partitions: []string{"a\"b\n", "\u202e训"}, GRES: []slurm.GRES{{Name: "gpu", Type: "\"]\n[x", Count: 1}}}},
 	}} {
-		text := string(Example(snap))
+		facts := &slurm.Facts{Config: slurm.Record{"SelectTypeParameters": "CR_CORE", "SchedulerType": "x\n[series.y]"}, Partitions: []slurm.Record{{"PartitionName": "gpu", "Default": "YES", "OverSubscribe": "FORCE:4", "QoS": "a\nb = 1"}}}
+		if snap == nil {
+			facts = nil
+		}
+		text := string(Example(snap, facts))
+		if name == "features" && (!strings.Contains(text, "# [series.\"A40\"]\n# gres = \"gpu\"\n") || !strings.Contains(text, "# mem = \"forbid\"") || !strings.Contains(text, "Partition all is the default")) {
+			t.Errorf("nothing is suggested:\n%s", text)
+		}
 		c, _, err := world(t, nil, map[string]string{"etc/site.toml": text})
 		if err != nil {
 			t.Fatalf("%s: %v\n%s", name, err, text)

@@ -36,4 +36,33 @@ type JobKeys struct {
 	Requeue       *bool          `toml:"requeue"`
 	Exclude       []string       `toml:"exclude"`
 	Params        map[string]any `toml:"params"`
+
+	SlurmKeys
+}
+
+// SlurmKeys are those of Slurm, in the words of sbatch(1). after and dependency
+// are flags only: a job's id has no place in a file.
+type SlurmKeys struct {
+	MemPerCPU    any      `toml:"mem_per_cpu"`
+	MemPerGPU    any      `toml:"mem_per_gpu"`
+	TimeMin      any      `toml:"time_min"`
+	Prefer       any      `toml:"prefer"`
+	NodeList     any      `toml:"nodelist"`
+	ExcludeNodes any      `toml:"exclude_nodes"`
+	Exclusive    any      `toml:"exclusive"`
+	Switches     any      `toml:"switches"`
+	Segment      any      `toml:"segment"`
+	Network      any      `toml:"network"`
+	Begin        string   `toml:"begin"`
+	Deadline     string   `toml:"deadline"`
+	Hold         *bool    `toml:"hold"`
+	Nice         *int     `toml:"nice"`
+	Priority     *int     `toml:"priority"`
+	Licenses     string   `toml:"licenses"`
+	Signal       string   `toml:"signal"`
+	MailType     []string `toml:"mail_type"`
+	MailUser     string   `toml:"mail_user"`
+	WCKey        string   `toml:"wckey"`
+	Extra        string   `toml:"extra"`
+	Comment      string   `toml:"comment"`
 }

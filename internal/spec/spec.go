@@ -129,6 +129,35 @@ type Job struct {
 	Constraint  PerRole  `json:"constraint,omitempty"`
 	Prolog      []string `json:"prolog,omitempty"` // lines run before strict mode
 	Requeue     bool     `json:"requeue,omitempty"`
+	Slurm
+}
+
+// Slurm is the rest of what sbatch can be asked for, as written, in its words.
+type Slurm struct {
+	MemPerCPU    PerRole `json:"mem_per_cpu,omitempty"`
+	MemPerGPU    PerRole `json:"mem_per_gpu,omitempty"`
+	TimeMin      PerRole `json:"time_min,omitempty"`
+	Prefer       PerRole `json:"prefer,omitempty"`
+	NodeList     PerRole `json:"nodelist,omitempty"`
+	ExcludeNodes PerRole `json:"exclude_nodes,omitempty"`
+	Exclusive    PerRole `json:"exclusive,omitempty"` // one of Shares
+	Switches     PerRole `json:"switches,omitempty"`  // "2", "1@30m"
+	Segment      PerRole `json:"segment,omitempty"`
+	Network      PerRole `json:"network,omitempty"`
+
+	Begin    string   `json:"begin,omitempty"` // see ParseWhen
+	Deadline string   `json:"deadline,omitempty"`
+	After    []string `json:"after,omitempty"` // as sbatch --dependency, with runs for jobs
+	Hold     bool     `json:"hold,omitempty"`
+	Nice     int      `json:"nice,omitempty"`
+	Priority int      `json:"priority,omitempty"`
+	Licenses string   `json:"licenses,omitempty"`
+	Signal   string   `json:"signal,omitempty"` // "USR1@300"
+	MailType []string `json:"mail_type,omitempty"`
+	MailUser string   `json:"mail_user,omitempty"`
+	WCKey    string   `json:"wckey,omitempty"`
+	Extra    string   `json:"extra,omitempty"`
+	Comment  string   `json:"comment,omitempty"` // follows tp's own in the job's comment
 }
 
 // Pool is nodes of one series that one or more roles share: a Profile after
@@ -151,6 +180,26 @@ type Pool struct {
 	TimeMinutes int      `json:"time_minutes"`
 	Component   int      `json:"component"`   // het component it belongs to
 	NodeOffset  int      `json:"node_offset"` // first node within the component
+	Asked       Asked    `json:"asked,omitzero"`
+
+	// How the site wants the pool asked for; internal/site says what they mean.
+	GPURequest string `json:"gpu_request,omitempty"`
+	MemoryRule string `json:"memory_rule,omitempty"`
+}
+
+// Asked is the rest of what a pool asks Slurm for.
+type Asked struct {
+	MemPerCPU    int64         `json:"mem_per_cpu_mib,omitempty"` // MemoryMiB is what that makes
+	MemPerGPU    int64         `json:"mem_per_gpu_mib,omitempty"`
+	TimeMin      int           `json:"time_min_minutes,omitempty"`
+	Prefer       string        `json:"prefer,omitempty"`
+	NodeList     string        `json:"nodelist,omitempty"`
+	ExcludeNodes string        `json:"exclude_nodes,omitempty"`
+	Exclusive    string        `json:"exclusive,omitempty"`
+	Switches     int           `json:"switches,omitempty"`
+	SwitchWait   time.Duration `json:"switch_wait,omitempty"` // nanoseconds
+	Segment      int           `json:"segment,omitempty"`
+	Network      string        `json:"network,omitempty"`
 }
 
 // GPUs is the pool's total.

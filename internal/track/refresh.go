@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/tuneplane/tp/internal/ledger"
 	"github.com/tuneplane/tp/slurm"
 )
@@ -19,37 +21,103 @@ type Tracker struct {
 	User    string
 }
 
-// Refresh asks the cluster once about all runs that are not final and records
-// what changed. A run whose job the cluster no longer knows takes its end
-// marker's state, else UNKNOWN: never a guess. Runs are updated in place.
+// Refresh asks the cluster once for the states of all runs that are not final,
+// in detail only for those that ended or of which too little was said, and
+// records what changed. A run whose job the cluster no longer knows takes its
+// end marker's state, else UNKNOWN: never a guess. Runs are updated in place;
+// with an error the others are up to date all the same.
 func (t *Tracker) Refresh(ctx context.Context, runs []*ledger.Run) error {
-	var ids []slurm.JobID
-	for _, r := range runs {
-		if id := r.JobID(); id != 0 && t.tracks(r) && !slices.Contains(ids, id) {
-			ids = append(ids, id)
-		}
-	}
-	if len(ids) == 0 {
-		return nil
-	}
-	jobs, err := t.Client.Jobs(ctx, ids...)
+	runs = slices.DeleteFunc(slices.Clone(runs), func(r *ledger.Run) bool { return r.JobID() == 0 || !t.tracks(r) })
+	states, err := t.ask(ctx, t.Client.States, runs)
 	if err != nil {
 		return err
 	}
-	byLeader := map[slurm.JobID][]slurm.Job{}
+	var clear, unclear []*ledger.Run
+	for _, r := range runs {
+		switch said(r, states[r.JobID()]) {
+		case tooLittle:
+			unclear = append(unclear, r)
+		case enough:
+			clear = append(clear, r)
+		}
+	}
+	if err := t.recordAll(clear, states); err != nil {
+		return err
+	}
+	details, err := t.ask(ctx, t.Client.Jobs, unclear)
+	if err != nil {
+		return err
+	}
+	return t.recordAll(unclear, details)
+}
+
+// writers is how many runs are recorded at once: each that changed waits for
+// its disk, and several waits become one.
+const writers = 8
+
+func (t *Tracker) recordAll(runs []*ledger.Run, jobs map[slurm.JobID][]slurm.Job) error {
+	var group errgroup.Group
+	group.SetLimit(writers)
+	for _, r := range runs {
+		group.Go(func() error { return t.Record(r, jobs[r.JobID()]) })
+	}
+	return group.Wait()
+}
+
+// ask is the jobs of the runs by the leader's id.
+func (t *Tracker) ask(ctx context.Context, ask func(context.Context, ...slurm.JobID) ([]slurm.Job, error), runs []*ledger.Run) (map[slurm.JobID][]slurm.Job, error) {
+	if len(runs) == 0 {
+		return nil, nil
+	}
+	ids := make([]slurm.JobID, len(runs))
+	for i, r := range runs {
+		ids[i] = r.JobID()
+	}
+	slices.Sort(ids)
+	jobs, err := ask(ctx, slices.Compact(ids)...)
+	if err != nil {
+		return nil, err
+	}
+	byLeader := make(map[slurm.JobID][]slurm.Job, len(runs))
 	for _, j := range jobs {
 		byLeader[j.Leader()] = append(byLeader[j.Leader()], j)
 	}
-	for _, r := range runs {
-		id := r.JobID()
-		if id == 0 || !t.tracks(r) {
-			continue
-		}
-		if err := t.Record(r, byLeader[id]); err != nil {
-			return err
+	return byLeader, nil
+}
+
+// verdict is how much a list of states says about a run.
+type verdict int
+
+const (
+	enough    verdict = iota // to be recorded
+	tooLittle                // details are needed
+	nothing                  // it is as it was
+)
+
+// said: of jobs that ended, a list of states lacks exit code and restarts;
+// where it lacks even names and reasons, only a change is worth a question.
+func said(r *ledger.Run, jobs []slurm.Job) verdict {
+	if len(jobs) == 0 {
+		return enough
+	}
+	lead := jobs[0]
+	for _, j := range jobs {
+		if j.HetOffset < lead.HetOffset {
+			lead = j
 		}
 	}
-	return nil
+	bare := lead.Name == "" && !lead.FromDB
+	switch {
+	case lead.FromDB:
+		return enough
+	case lead.State.Ended():
+		return tooLittle
+	case bare && table[lead.State] == r.State:
+		return nothing
+	case bare:
+		return tooLittle
+	}
+	return enough
 }
 
 func (t *Tracker) tracks(r *ledger.Run) bool {
@@ -61,7 +129,7 @@ func (t *Tracker) Record(r *ledger.Run, jobs []slurm.Job) error {
 	attempt, _ := r.Last()
 	var seen Seen
 	// Ids are reused: a job of another name is not ours.
-	jobs = slices.DeleteFunc(slices.Clone(jobs), func(j slurm.Job) bool { return attempt.JobName != "" && j.Name != attempt.JobName })
+	jobs = slices.DeleteFunc(slices.Clone(jobs), func(j slurm.Job) bool { return attempt.JobName != "" && !j.Named(j.User, attempt.JobName) })
 	if len(jobs) == 0 {
 		seen = forgotten(r, attempt)
 	} else {

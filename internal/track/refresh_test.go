@@ -269,3 +269,109 @@ func TestFinalRunsAreNotAskedAbout(t *testing.T) {
 	w.refresh(unsent)
 	w.want(unsent, ledger.NotSubmitted, "")
 }
+
+// A round over a thousand runs is one question, whatever a list of states
+// tells, and details are asked for only of what ended or began to wait.
+func TestARoundIsOneQuestion(t *testing.T) {
+	for _, bare := range []bool{false, true} {
+		w := newWorld(t)
+		w.fake.Bare = bare
+		var runs []*ledger.Run
+		for id := slurm.JobID(1); id <= 50; id++ {
+			r := w.queued(id, time.Minute)
+			w.fake.Put(slurm.Job{ID: id, Name: r.JobName(), State: slurm.Pending, Reason: "Priority"})
+			runs = append(runs, r)
+		}
+		asked := func(wantStates, wantJobs int) {
+			t.Helper()
+			if states, jobs := w.fake.Asked(); states != wantStates || jobs != wantJobs {
+				t.Errorf("bare %v: %d questions for states and %d for jobs, want %d and %d", bare, states, jobs, wantStates, wantJobs)
+			}
+		}
+		w.refresh(runs...)
+		once := 0
+		if bare {
+			once = 1 // all of them, in one question
+		}
+		asked(1, once)
+		w.want(runs[49], ledger.Queued, "Priority")
+		w.refresh(runs...)
+		asked(2, once)
+		w.fake.Put(slurm.Job{ID: 7, Name: runs[6].JobName(), State: slurm.Running}, slurm.Job{ID: 9, Name: runs[8].JobName(), State: slurm.Failed, Reason: "NonZeroExitCode"})
+		w.refresh(runs...)
+		asked(3, once+1)
+		w.want(runs[6], ledger.Running, "")
+		w.want(runs[8], ledger.Failed, "NonZeroExitCode")
+		w.refresh(runs...)
+		asked(4, once+1)
+	}
+}
+
+// A restart is known to the whole job alone: the marker of the start before it
+// must not decide.
+func TestEndedJobsAreAskedWhole(t *testing.T) {
+	w := newWorld(t)
+	w.fake.Bare = true
+	r := w.queued(7, time.Hour)
+	w.end(r, "1.0.json", `{"attempt":1,"restart":0,"job_id":7,"exit":3,"state":"FAILED","message":"the start before"}`)
+	w.fake.Put(slurm.Job{ID: 7, Name: r.JobName(), State: slurm.Failed, Reason: "NonZeroExitCode", Restarts: 1})
+	w.refresh(r)
+	w.want(r, ledger.Failed, "NonZeroExitCode")
+}
+
+// Another job has the id by now, and a list of states does not say whose it is:
+// as soon as it differs it is looked at.
+func TestReusedIDInAListOfStates(t *testing.T) {
+	w := newWorld(t)
+	w.fake.Bare = true
+	r := w.queued(7, time.Hour)
+	w.fake.Put(slurm.Job{ID: 7, Name: r.JobName(), State: slurm.Running})
+	w.refresh(r)
+	w.fake.Put(slurm.Job{ID: 7, Name: "somebody.else", State: slurm.Completed})
+	w.refresh(r)
+	w.want(r, ledger.Unknown, "Slurm no longer knows job 7 and it left no end marker")
+}
+
+// Empty answers right after the submission are no end, and never a reason to
+// submit again; nor is an id that was purged.
+func TestEmptyAnswersAreNoEnd(t *testing.T) {
+	w := newWorld(t)
+	r := w.queued(7, 5*time.Second)
+	for range 3 {
+		w.refresh(r)
+		w.want(r, ledger.Accepted, "")
+	}
+	w.fake.Put(slurm.Job{ID: 7, Name: r.JobName(), State: slurm.Running})
+	w.refresh(r)
+	w.want(r, ledger.Running, "")
+	if n := w.fake.Submits(); n != 0 {
+		t.Errorf("%d submissions", n)
+	}
+	purged := w.queued(8, time.Hour)
+	w.refresh(purged)
+	w.want(purged, ledger.Unknown, "Slurm no longer knows job 8 and it left no end marker")
+	w.end(purged, "1.0.json", `{"attempt":1,"restart":0,"job_id":8,"exit":0,"state":"SUCCEEDED","time":1767225600}`)
+	w.refresh(purged)
+	w.want(purged, ledger.Succeeded, "")
+	if n := w.fake.Submits(); n != 0 {
+		t.Errorf("%d submissions", n)
+	}
+}
+
+// Accounting writes names its own way.
+func TestNamesOfAccounting(t *testing.T) {
+	w := newWorld(t)
+	r, err := w.Ledger.Create(ledger.Header{Experiment: "hello"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const name = `say "hi" 训练.run-0123456789ab`
+	for _, e := range []ledger.Event{{Type: ledger.Intent, Attempt: 1, JobName: name}, {Type: ledger.Submitted, Attempt: 1, JobID: 7, JobName: name, At: time.Now().Add(-time.Hour)}} {
+		if err := w.Ledger.Append(r, e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.fake.Put(slurm.Job{ID: 7, Name: "say `hi` ??????.run-0123456789ab", State: slurm.Completed, FromDB: true})
+	w.refresh(r)
+	w.want(r, ledger.Succeeded, "")
+}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -28,6 +29,9 @@ func Plan(w io.Writer, p *plan.Plan, now time.Time) {
 		line("about", "%s", d)
 	}
 	line("fleet", "%s", Fleet(p))
+	if len(o.OtherWays) > 0 {
+		line("", "not by %s", strings.Join(o.OtherWays, " · "))
+	}
 	image := f.Spec.Image
 	if image == "" {
 		image = "none: runs on the node itself"
@@ -38,6 +42,9 @@ func Plan(w io.Writer, p *plan.Plan, now time.Time) {
 	line("run", "%s in %s", f.RunID, filepath.Dir(f.RunDir))
 	fmt.Fprintln(w)
 	pools(w, f.Pools)
+	for _, l := range asked(p) {
+		fmt.Fprintf(w, "  %s\n", ui.Clean(l))
+	}
 	fmt.Fprintf(w, "  %s\n", Total(p))
 	if len(o.Provenance.Untracked) > 0 {
 		fmt.Fprintf(w, "\n  untracked files are packed too: %s\n", ui.Clean(some(o.Provenance.Untracked, 20)))
@@ -100,6 +107,12 @@ func pools(w io.Writer, list []spec.Pool) {
 		if p.MemoryMiB > 0 {
 			memory = slurm.MiB(p.MemoryMiB).String()
 		}
+		switch a := p.Asked; {
+		case a.MemPerCPU > 0:
+			memory = slurm.MiB(a.MemPerCPU).String() + "/CPU"
+		case a.MemPerGPU > 0:
+			memory = slurm.MiB(a.MemPerGPU).String() + "/GPU"
+		}
 		rows = append(rows, []string{p.Name, strings.Join(p.Roles, ","), p.Series, nodesByGPUs(p), fmt.Sprint(p.CPUsPerNode), memory, p.Partition,
 			slurm.Minutes(p.TimeMinutes).String(), orDefault(p.Account), orDefault(p.QOS)})
 	}
@@ -107,6 +120,52 @@ func pools(w io.Writer, list []spec.Pool) {
 	rows = addColumn(rows, list, "constraint", func(p spec.Pool) string { return p.Constraint })
 	rows = addColumn(rows, list, "reservation", func(p spec.Pool) string { return p.Reservation })
 	ui.Table(w, "  ", rows)
+}
+
+// elsewhere are fields that the preview shows in other places.
+var elsewhere = map[string]bool{
+	"Name": true, "WorkDir": true, "Output": true, "Requeue": true, "Partition": true, "Account": true, "QOS": true, "Reservation": true,
+	"Constraint": true, "Nodes": true, "TasksPerNode": true, "CPUsPerTask": true, "Memory": true, "MemoryPerCPU": true, "MemoryPerGPU": true,
+	"GRES": true, "TimeLimit": true,
+}
+
+// asked are lines of what the job and each pool ask for besides, as options of
+// sbatch: the words that everybody can look up.
+func asked(p *plan.Plan) []string {
+	r := p.Fixed.Request
+	plain := "tp:" + p.Fixed.RunID
+	of := map[string][]string{}
+	var names []string
+	for i, options := range r.Options() {
+		var pools []string
+		for _, pool := range p.Fixed.Pools {
+			if pool.Component == i {
+				pools = append(pools, pool.Name)
+			}
+		}
+		for _, o := range options {
+			if elsewhere[o.Field] || o.Field == "Comment" && o.Value == plain {
+				continue
+			}
+			name := strings.Join(pools, ", ")
+			if _, ofJob := reflect.TypeFor[slurm.Request]().FieldByName(o.Field); ofJob {
+				name = "the job"
+			}
+			text := "--" + o.Name
+			if !o.Bare {
+				text += "=" + o.Value
+			}
+			if of[name] == nil {
+				names = append(names, name)
+			}
+			of[name] = append(of[name], text)
+		}
+	}
+	var out []string
+	for _, name := range names {
+		out = append(out, name+" asks for "+strings.Join(of[name], " "))
+	}
+	return out
 }
 
 // addColumn appends a column if any of the pools has a value in it.

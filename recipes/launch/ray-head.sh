@@ -1,6 +1,6 @@
 # ---- the head, and the driver
-(umask 077 && rm -f "$TP_RUN_DIR/ray.$TP_ATTEMPT.$TP_RESTART" && set -C &&
-  od -An -N32 -tx1 /dev/urandom | tr -d ' \n' >"$TP_RUN_DIR/ray.$TP_ATTEMPT.$TP_RESTART")
+(umask 077 && rm -f "$tp_seen" "$tp_seen.end" && set -C &&
+  od -An -N32 -tx1 /dev/urandom | tr -d ' \n' >"$tp_seen")
 tp_version=$(ray --version 2>/dev/null) || tp_version="an unknown version"
 echo "tp: $tp_version"
 if [[ $tp_version =~ ([0-9]+)\.([0-9]+) ]] && ((BASH_REMATCH[1] * 1000 + BASH_REMATCH[2] < 2052)); then
@@ -69,9 +69,10 @@ else
   tp_rc=70
 fi
 if ! kill -0 "$tp_ray" 2>/dev/null && [ -z "$tp_asked" ]; then
-  echo "tp: Ray on the head, $tp_node, ended before the driver" >&2
   tp_last
+  echo "tp: Ray on the head, $tp_node, ended before the driver" >&2
   if [ "$tp_rc" -eq 0 ] || [ "$tp_rc" -eq 143 ]; then tp_rc=70; fi
 fi
+: >"$tp_seen.end"
 tp_stop
 exit "$tp_rc"

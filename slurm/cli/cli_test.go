@@ -2,13 +2,13 @@ package cli
 
 import (
 	"context"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/tuneplane/tp/slurm"
+	"github.com/tuneplane/tp/slurm/slurmtest"
 )
 
 // script writes an executable that stands in for a Slurm command.
@@ -16,9 +16,7 @@ import (
 func scontrol(t *testing.T, body string) Tools {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "scontrol"), []byte("#!/bin/sh\n"+body), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	slurmtest.Program(t, filepath.Join(dir, "scontrol"), "#!/bin/sh\n"+body)
 	return Tools{Dir: dir}
 }
 
@@ -65,29 +63,32 @@ func TestParseToken(t *testing.T) {
 	}
 }
 
-func TestParseMine(t *testing.T) {
-	line := func(f ...string) string { return strings.Join(f, separator) + "\n" }
-	name := "it's a \"test\" #1 $HOME \\ 训练 🚀 | " + separator + " end"
-	jobs, err := ParseMine(line("87", "87+0", "PENDING", "ReqNodeNotAvail, UnavailableNodes:cpu-2", "alice", "h200", name) +
-		line("88", "87+1", "RUNNING", "None", "alice", "h100", name) +
-		line("90", "89_[1-5]", "PENDING", "Resources", "alice", "cpu", ""))
-	if err != nil || len(jobs) != 3 {
+func TestParseStates(t *testing.T) {
+	line := func(f ...string) string { return strings.Join(f, separator) + endOfJob + "\n" }
+	name := "it's a \"test\" #1 $HOME \\ 训练 🚀 | " + separator + " \n end"
+	when := "2026-11-30T18:47:28"
+	jobs, err := parseStates("CLUSTER: lab\n" + line("87", "87+0", "87", "N/A", "PENDING", "ReqNodeNotAvail, UnavailableNodes:cpu-2", "alice", "h200", when, "N/A", "N/A", "2", "1:00:00", name) +
+		line("88", "88", "88", "N/A", "COMPLETING", "None", "alice", "h100", when, when, when, "1", "UNLIMITED", name) +
+		line("89", "89_[2-5%2]", "89", "2-5%2", "PENDING", "Resources", "alice", "cpu", when, "N/A", "N/A", "1", "2-00:00:00", "") +
+		line("90", "87+1", "90", "N/A", "RUNNING", "None", "alice", "h100", when, when, "N/A", "1", "30:00", "x"))
+	if err != nil || len(jobs) != 4 {
 		t.Fatalf("%v, %v", jobs, err)
 	}
-	if j := jobs[1]; j.ID != 88 || j.HetJob != 87 || j.HetOffset != 1 || j.State != slurm.Running || j.Name != name {
-		t.Errorf("component read as %+v", j)
+	if j := jobs[0]; j.ID != 87 || j.HetJob != 87 || j.Reason != "ReqNodeNotAvail" || j.Description == "" || j.Name != name || j.TimeLimit != 60 || j.Submit.IsZero() || !j.Start.IsZero() {
+		t.Errorf("leader read as %+v", j)
 	}
-	if j := jobs[2]; j.HetJob != 0 || j.Name != "" {
+	if j := jobs[1]; j.HetJob != 0 || j.ArrayJob != 0 || j.State != slurm.Running || !j.Has("COMPLETING") || j.TimeLimit != slurm.Unlimited {
+		t.Errorf("plain job read as %+v", j)
+	}
+	if j := jobs[2]; j.ArrayJob != 89 || j.ArrayTask != "2-5%2" || j.Name != "" || j.TimeLimit != 2880 {
 		t.Errorf("array read as %+v", j)
 	}
-	if _, err := ParseMine("squeue: something new\n"); err == nil {
+	if j := jobs[3]; j.ID != 90 || j.HetJob != 87 || j.HetOffset != 1 || j.TimeLimit != 30 {
+		t.Errorf("component read as %+v", j)
+	}
+	if _, err := parseStates("squeue: something new\n"); err == nil {
 		t.Error("a strange line is no error")
 	}
-}
-
-func FuzzParseMine(f *testing.F) {
-	f.Add("1\x1f1+0\x1fPENDING\x1fNone\x1fa\x1fcpu\x1fn\n")
-	f.Fuzz(func(t *testing.T, out string) { _, _ = ParseMine(out) })
 }
 
 func FuzzParseToken(f *testing.F) {

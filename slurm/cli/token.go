@@ -11,7 +11,7 @@ import (
 // Token runs "scontrol token", which mints a JWT for the caller. Its life is
 // Slurm's default (30 minutes) unless the site caps it.
 func (t Tools) Token(ctx context.Context) (string, error) {
-	out, err := t.run(ctx, t.Path("scontrol"), "token")
+	out, err := t.call("scontrol", "token").output(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -32,14 +32,12 @@ func (t Tools) TokenFrom(ctx context.Context, argv []string) (string, error) {
 
 // ClusterName is that of the cluster that the commands talk to.
 func (t Tools) ClusterName(ctx context.Context) (string, error) {
-	out, err := t.run(ctx, t.Path("scontrol"), "show", "config")
+	config, err := t.Config(ctx)
 	if err != nil {
 		return "", err
 	}
-	for line := range strings.SplitSeq(string(out), "\n") {
-		if key, value, ok := strings.Cut(line, "="); ok && strings.TrimSpace(key) == "ClusterName" {
-			return strings.TrimSpace(value), nil
-		}
+	if name := config.Get("ClusterName"); name != "" {
+		return name, nil
 	}
 	return "", errors.New("scontrol show config: no ClusterName")
 }

@@ -2,10 +2,12 @@ package connect_test
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/user"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -14,6 +16,7 @@ import (
 	"github.com/tuneplane/tp/slurm"
 	"github.com/tuneplane/tp/slurm/cli"
 	"github.com/tuneplane/tp/slurm/connect"
+	"github.com/tuneplane/tp/slurm/slurmtest"
 )
 
 // server answers pings in v0.0.42, only to the token if there is one.
@@ -48,9 +51,7 @@ func tools(t *testing.T, nameAndText ...string) cli.Tools {
 	t.Helper()
 	dir := t.TempDir()
 	for i := 0; i < len(nameAndText); i += 2 {
-		if err := os.WriteFile(filepath.Join(dir, nameAndText[i]), []byte("#!/bin/sh\n"+nameAndText[i+1]+"\n"), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		slurmtest.Program(t, filepath.Join(dir, nameAndText[i]), "#!/bin/sh\n"+nameAndText[i+1]+"\n")
 	}
 	return cli.Tools{Dir: dir}
 }
@@ -60,13 +61,16 @@ func TestFirstThatAnswers(t *testing.T) {
 	none := "unix://" + filepath.Join(t.TempDir(), "none.sock")
 	tokens := tools(t, "scontrol", "echo SLURM_JWT=a.b.c")
 	client, choice, err := connect.Open(t.Context(), connect.Fleet{URLs: []string{none}, User: "alice"}, connect.Options{EnvURL: good, Tools: tokens})
+	if choice.User != "alice" || choice.Way != connect.URL {
+		t.Errorf("%+v", choice)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
 	if info, err := client.Info(t.Context()); err != nil || info.Cluster != "lab" || info.Account {
 		t.Errorf("%+v, %v", info, err)
 	}
-	if choice.URL != good || choice.Dialect != "v0.0.42" || choice.Transport != "slurmrestd v0.0.42 at "+good+" (token)" {
+	if choice.URL != good || choice.Transport != "slurmrestd v0.0.42 at "+good+" (token)" {
 		t.Errorf("%+v", choice)
 	}
 	if len(choice.Rejected) != 1 || choice.Rejected[0].What != none || choice.Rejected[0].Err == nil {
@@ -76,8 +80,8 @@ func TestFirstThatAnswers(t *testing.T) {
 
 func TestFailureListsEveryWayInOneLineEach(t *testing.T) {
 	locked := server(t, "right.right.right")
-	f := connect.Fleet{Name: "gpu", URLs: []string{"unix:///nonexistent/rest.sock", "gopher://x", locked}, User: "alice", TokenEnv: true}
-	_, _, err := connect.Open(t.Context(), f, connect.Options{JWT: "wrong.wrong.wrong", Timeout: time.Second})
+	f := connect.Fleet{Name: "gpu", URLs: []string{"unix:///nonexistent/rest.sock", "gopher://x", locked}, TokenFile: write(t, 0o600, "wrong.wrong.wrong"), Order: []connect.Way{connect.URL}}
+	_, _, err := connect.Open(t.Context(), f, connect.Options{Timeout: time.Second})
 	var auth *slurm.AuthError
 	if !errors.As(err, &auth) {
 		t.Errorf("no AuthError in %v", err)
@@ -89,7 +93,7 @@ func TestFailureListsEveryWayInOneLineEach(t *testing.T) {
 	if strings.Contains(err.Error(), "wrong.wrong") {
 		t.Error("the token is in the error")
 	}
-	if _, _, err := connect.Open(t.Context(), connect.Fleet{}, connect.Options{}); err == nil || !strings.Contains(err.Error(), "no address") {
+	if _, _, err := connect.Open(t.Context(), connect.Fleet{Order: []connect.Way{connect.URL}}, connect.Options{}); err == nil || !strings.Contains(err.Error(), "no address") {
 		t.Errorf("without an address: %v", err)
 	}
 }
@@ -104,17 +108,22 @@ func TestTokenSources(t *testing.T) {
 		ok       bool
 		warnings int
 	}{
-		"file":             {f: connect.Fleet{TokenFile: write(t, 0o600, jwt)}, ok: true},
-		"open file":        {f: connect.Fleet{TokenFile: write(t, 0o644, token)}, ok: true, warnings: 1},
-		"missing file":     {f: connect.Fleet{TokenFile: "/nonexistent", TokenEnv: true}, o: connect.Options{JWT: token}},
-		"command":          {f: connect.Fleet{TokenCommand: []string{write(t, 0o755, "#!/bin/sh\necho "+token)}}, ok: true},
-		"failing command":  {f: connect.Fleet{TokenCommand: []string{"/bin/false"}}},
-		"environment":      {f: connect.Fleet{TokenEnv: true}, o: connect.Options{JWT: token}, ok: true},
-		"unset":            {f: connect.Fleet{TokenEnv: true}},
-		"scontrol":         {o: connect.Options{Tools: tools(t, "scontrol", "echo "+jwt)}, ok: true},
-		"missing scontrol": {o: connect.Options{Tools: cli.Tools{Dir: "/nonexistent"}}},
+		"file":               {f: connect.Fleet{TokenFile: write(t, 0o600, jwt)}, ok: true},
+		"open file":          {f: connect.Fleet{TokenFile: write(t, 0o644, token)}, ok: true, warnings: 1},
+		"missing file":       {f: connect.Fleet{TokenFile: "/nonexistent", TokenEnv: true}, o: connect.Options{JWT: token}},
+		"command":            {f: connect.Fleet{TokenCommand: []string{write(t, 0o755, "#!/bin/sh\necho "+token)}}, ok: true},
+		"failing command":    {f: connect.Fleet{TokenCommand: []string{"/bin/false"}}},
+		"environment":        {f: connect.Fleet{TokenEnv: true}, o: connect.Options{JWT: token}, ok: true},
+		"unset":              {f: connect.Fleet{TokenEnv: true}, o: connect.Options{Tools: cli.Tools{Dir: "/nonexistent"}}},
+		"garbage":            {f: connect.Fleet{TokenEnv: true}, o: connect.Options{JWT: "garbage", Tools: tools(t, "scontrol", "echo "+jwt)}, ok: true, warnings: 1},
+		"stale":              {f: connect.Fleet{TokenEnv: true}, o: connect.Options{JWT: claims(`{"exp":1,"sun":"` + me(t) + `"}`), Tools: tools(t, "scontrol", "echo "+jwt)}, ok: true, warnings: 1},
+		"refused":            {f: connect.Fleet{TokenEnv: true}, o: connect.Options{JWT: "r.r.r", Tools: tools(t, "scontrol", "echo "+jwt)}, ok: true, warnings: 1},
+		"refused of another": {f: connect.Fleet{TokenEnv: true}, o: connect.Options{JWT: claims(`{"sun":"stranger"}`), Tools: tools(t, "scontrol", "echo "+jwt)}},
+		"refused for good":   {f: connect.Fleet{TokenEnv: true}, o: connect.Options{JWT: "r.r.r", Tools: cli.Tools{Dir: "/nonexistent"}}},
+		"scontrol":           {o: connect.Options{Tools: tools(t, "scontrol", "echo "+jwt)}, ok: true},
+		"missing scontrol":   {o: connect.Options{Tools: cli.Tools{Dir: "/nonexistent"}}},
 	} {
-		c.f.URLs = []string{url}
+		c.f.URLs, c.f.Order = []string{url}, []connect.Way{connect.URL}
 		_, choice, err := connect.Open(context.Background(), c.f, c.o)
 		var auth *slurm.AuthError
 		if (err == nil) != c.ok || len(choice.Warnings) != c.warnings || err != nil && !errors.As(err, &auth) {
@@ -123,12 +132,26 @@ func TestTokenSources(t *testing.T) {
 	}
 }
 
+// claims is a token without a signature.
+func claims(text string) string {
+	return "h." + base64.RawURLEncoding.EncodeToString([]byte(text)) + ".s"
+}
+
+func me(t *testing.T) string {
+	t.Helper()
+	u, err := user.Current()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u.Username
+}
+
 // squeue of another cluster must not answer "none" for this one.
 func TestForeignSqueueIsNotBelieved(t *testing.T) {
 	url := server(t, "")
 	for cluster, want := range map[string]error{"other": slurm.ErrCannotLookUp, "lab": nil} {
 		commands := tools(t, "scontrol", "[ $1 = token ] && echo a.b.c || echo 'ClusterName             = "+cluster+"'", "squeue", "true")
-		client, _, err := connect.Open(t.Context(), connect.Fleet{URLs: []string{url}, User: "alice"}, connect.Options{Tools: commands})
+		client, _, err := connect.Open(t.Context(), connect.Fleet{URLs: []string{url}}, connect.Options{Tools: commands})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -28,6 +28,8 @@ import (
 	"os"
 	"os/user"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -148,13 +150,22 @@ func (c *Client) Check(_ context.Context, r *slurm.Request) (warnings []string, 
 		return nil, errors.New("there is no queue to wait in for a begin time")
 	case r.Dependency != "":
 		return nil, errors.New("there is no queue to wait in for another job")
+	case r.Array != "":
+		return nil, errors.New("there is no queue to wait in for an array's tasks")
+	case !r.Deadline.IsZero():
+		return nil, errors.New("there is no queue that a deadline would end the waiting in")
+	case r.Container != "":
+		return nil, errors.New("containers are Slurm's here")
 	case r.Signal.Name != "":
 		return nil, errors.New("no signal is sent before the time limit")
 	}
 	p := r.Components[0]
 	for _, given := range []struct{ what, value string }{
 		{"account", p.Account}, {"QOS", p.QOS}, {"reservation", p.Reservation}, {"constraint", p.Constraint},
-		{"licenses", p.Licenses}, {"node list", strings.Join(append(p.NodeList, p.Exclude...), ",")}, {"mail", r.MailUser},
+		{"licenses", p.Licenses}, {"node list", strings.Join(slices.Concat(p.NodeList, p.Exclude), ",")}, {"mail", strings.Join(r.MailType, ",") + r.MailUser},
+		{"prefer", p.Prefer}, {"time-min", p.TimeMin.String()}, {"exclusive", string(p.Share)}, {"network", p.Network}, {"wckey", r.WCKey}, {"extra", r.Extra},
+		{"switches", nonzero(p.Switches)}, {"segment", nonzero(p.Segment)}, {"nice", nonzero(r.Nice)}, {"priority", nonzero(r.Priority)},
+		{"mem-per-cpu", nonzero(int(p.MemoryPerCPU))}, {"mem-per-gpu", nonzero(int(p.MemoryPerGPU))},
 	} {
 		if given.value != "" {
 			warnings = append(warnings, fmt.Sprintf("%s %s has no meaning on this machine and is ignored", given.what, given.value))
@@ -164,4 +175,11 @@ func (c *Client) Check(_ context.Context, r *slurm.Request) (warnings []string, 
 		warnings = append(warnings, "nothing starts the job again on this machine; --requeue is ignored")
 	}
 	return warnings, nil
+}
+
+func nonzero(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.Itoa(n)
 }

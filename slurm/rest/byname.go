@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/tuneplane/tp/slurm"
 )
@@ -48,7 +47,7 @@ func (c *Client) JobsByName(ctx context.Context, user, name string) ([]slurm.Job
 	if err != nil {
 		return nil, err
 	}
-	jobs = slices.DeleteFunc(jobs, func(j slurm.Job) bool { return !isNamed(j, user, name) })
+	jobs = slices.DeleteFunc(jobs, func(j slurm.Job) bool { return !j.Named(user, name) })
 	for _, j := range mine { // forgotten since squeue saw them
 		if !slices.ContainsFunc(jobs, func(have slurm.Job) bool { return have.ID == j.ID }) {
 			jobs = append(jobs, j)
@@ -77,7 +76,7 @@ func cannotTell(mineErr, dbErr error) error {
 func (c *Client) recorded(ctx context.Context, d dialect, user, name string) ([]slurm.Job, error) {
 	query := url.Values{}
 	switch {
-	case filterable(name):
+	case slurm.FilterableName(name):
 		query.Set("job_name", name)
 	case d.jobUserFilter():
 		// v0.0.40 and .41 refuse a bare number; "uts" is sbatch's --begin syntax.
@@ -95,47 +94,5 @@ func (c *Client) recorded(ctx context.Context, d dialect, user, name string) ([]
 	encoded := strings.ReplaceAll(query.Encode(), "+", "%20")
 	path := "/slurmdb/%s/jobs?" + strings.ReplaceAll(encoded, "%", "%%")
 	list, err := c.dbJobs(ctx, "look up jobs by name in accounting", path)
-	return slices.DeleteFunc(list, func(j slurm.Job) bool { return !isNamed(j, user, name) }), err
-}
-
-// filterable: slurmrestd splits job_name at commas and strips quotes, and
-// slurmdbd 22.05 fails on other alphabets (MariaDB error 1267).
-func filterable(name string) bool {
-	return name != "" && name == strings.TrimSpace(name) && !strings.ContainsFunc(name, func(r rune) bool {
-		return r < ' ' || r >= 0x7f || strings.ContainsRune("\"'`,\\", r)
-	})
-}
-
-// isNamed compares exactly where the controller reports the name; accounting
-// stores it changed.
-func isNamed(j slurm.Job, user, name string) bool {
-	if j.User != user && j.User != "" {
-		return false
-	}
-	if j.FromDB {
-		return asStored(j.Name) == asStored(name)
-	}
-	return j.Name == name
-}
-
-// asStored folds a name the way slurmdbd may have changed it: " becomes `, and
-// on a database without UTF-8 a letter becomes one or more question marks.
-func asStored(name string) string {
-	var b strings.Builder
-	unknown := false
-	for _, r := range name {
-		switch {
-		case r == '?' || r >= utf8.RuneSelf:
-			if !unknown {
-				b.WriteByte('?')
-			}
-			unknown = true
-			continue
-		case r == '"':
-			r = '`'
-		}
-		unknown = false
-		b.WriteRune(r)
-	}
-	return b.String()
+	return slices.DeleteFunc(list, func(j slurm.Job) bool { return !j.Named(user, name) }), err
 }

@@ -10,10 +10,12 @@
 package rest
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
 	"os"
+	"os/user"
 	"sync"
 	"time"
 
@@ -21,14 +23,20 @@ import (
 	"github.com/tuneplane/tp/slurm/wire"
 )
 
-// Options say where slurmrestd is and how to prove who asks. Only URL is
-// needed.
+// Options say where slurmrestd is and how to prove who asks. Only URL or
+// Binary is needed.
 type Options struct {
 	// URL is unix:///path, http://host:port or https://host:port, with an
 	// optional path prefix before /slurm.
 	URL string
-	// User goes with the token; Slurm 22.05 demands it.
+	// Binary is the path of a slurmrestd to be started as a private child, which
+	// needs no URL and no token. Close ends it.
+	Binary string
+	// User goes with the token; Slurm 22.05 demands it, and none takes another
+	// name than the token's. Default: what the token's claims say, else Self.
 	User string
+	// Self is who runs this program (default: asked of the system).
+	Self string
 	// Token fetches a fresh token. nil: the socket's credentials suffice.
 	Token func(context.Context) (string, error)
 	TLS   *tls.Config
@@ -40,13 +48,17 @@ type Options struct {
 	// first; a server that lacks it is asked anew.
 	Dialect string
 	// Known is an earlier Info of this server. While the release is the same,
-	// cluster name and accounting are not asked for again: every question to
-	// slurmdbd costs 90 to 180 ms on 22.05 (5 ms on 26.05).
+	// accounting that was there and the cluster's name are not asked for again:
+	// every question to slurmdbd costs 90 to 180 ms on 22.05 (5 ms on 26.05).
 	Known slurm.Info
 	// Mine lists the caller's own jobs, by squeue --me: slurmctld over REST
 	// filters by nothing. nil, or a slurm.ErrCannotLookUp from it: look-up by
 	// name relies on accounting.
-	Mine  func(context.Context) ([]slurm.Job, error)
+	Mine func(context.Context) ([]slurm.Job, error)
+	// ClusterName is asked where slurmrestd does not say it: v0.0.38 and .39
+	// without accounting.
+	ClusterName func(context.Context) (string, error)
+
 	Clock func() time.Time
 	// Host becomes SLURM_SUBMIT_HOST (default: this host).
 	Host string
@@ -59,8 +71,9 @@ type Client struct {
 	tokens *tokens // nil without a token
 
 	mu       sync.Mutex
-	dialect  dialect // 0: not known yet
-	verified bool    // the server has answered in this dialect
+	dialect  dialect     // 0: not known yet
+	verified bool        // the server has answered in this dialect
+	pong     *slurm.Info // of the last Ping
 	info     *slurm.Info
 }
 
@@ -79,6 +92,9 @@ func New(o Options) (*Client, error) {
 	}
 	if o.Host == "" {
 		o.Host, _ = os.Hostname()
+	}
+	if u, err := user.Current(); o.Self == "" && err == nil {
+		o.Self = u.Username
 	}
 	o.TLS = tlsConfig(o.TLS)
 	w, err := newLink(o)
@@ -102,20 +118,25 @@ func (c *Client) Dialect() string {
 	return c.dialect.String()
 }
 
-// Info asks the controller and accounting once and remembers the answer.
+// Info asks the controller and accounting once and remembers the answer. After
+// a Ping only accounting is left to be asked.
 func (c *Client) Info(ctx context.Context) (slurm.Info, error) {
 	c.mu.Lock()
-	known := c.info
+	known, pong := c.info, c.pong
 	c.mu.Unlock()
 	if known != nil {
 		return *known, nil
 	}
-	info, err := c.Ping(ctx)
-	if err != nil {
-		return slurm.Info{}, err
+	if pong == nil {
+		fresh, err := c.Ping(ctx)
+		if err != nil {
+			return slurm.Info{}, err
+		}
+		pong = &fresh
 	}
-	if k := c.o.Known; k.Cluster != "" && k.Release == info.Release && (info.Cluster == "" || k.Cluster == info.Cluster) {
-		info.Cluster, info.Account = k.Cluster, k.Account
+	info := *pong
+	if k := c.o.Known; k.Account && k.Cluster != "" && k.Release == info.Release && (info.Cluster == "" || k.Cluster == info.Cluster) {
+		info.Cluster, info.Account = k.Cluster, true
 	} else {
 		var clusters wire.Clusters
 		info.Account = c.read(ctx, "list clusters", "/slurmdb/%s/clusters", &clusters) == nil
@@ -123,42 +144,67 @@ func (c *Client) Info(ctx context.Context) (slurm.Info, error) {
 			info.Cluster = string(clusters.Clusters[0].Name)
 		}
 	}
+	if info.Cluster == "" && c.o.ClusterName != nil {
+		info.Cluster, _ = c.o.ClusterName(ctx) // "" where that fails as well
+	}
 	c.mu.Lock()
 	c.info = &info
 	c.mu.Unlock()
 	return info, nil
 }
 
-// Ping is Info without a question to accounting: Account is false, and Cluster
-// is empty before v0.0.40.
-func (c *Client) Ping(ctx context.Context) (slurm.Info, error) {
-	var pong wire.Ping
-	if err := c.read(ctx, "ping", "/slurm/%s/ping", &pong); err != nil {
-		return slurm.Info{}, err
+// User is who the jobs will belong to.
+func (c *Client) User() string {
+	if c.tokens == nil {
+		return c.o.Self
 	}
-	if !pong.Up() {
-		down := &slurm.Unreachable{Op: "ping", Via: c.wire.via, Err: errors.New("slurmctld does not answer slurmrestd")}
-		return slurm.Info{}, c.whyDown(ctx, down)
-	}
-	return slurm.Info{
-		Cluster:   string(pong.Meta.Slurm.Cluster),
-		Release:   string(pong.Meta.Slurm.Release),
-		Dialect:   c.Dialect(),
-		Transport: c.transport(),
-	}, nil
+	c.tokens.mu.Lock()
+	defer c.tokens.mu.Unlock()
+	return c.bearer(ParseClaims(c.tokens.current))
 }
 
-// whyDown tells a dead controller from a refused token, which look the same in
-// a ping from 24.11 on; any other read says which.
-func (c *Client) whyDown(ctx context.Context, down error) error {
-	var auth *slurm.AuthError
-	if err := c.read(ctx, "ping", "/slurm/%s/reservations", new(wire.Reservations)); c.tokens != nil && errors.As(err, &auth) {
-		return auth
+func (c *Client) bearer(claims Claims) string {
+	return cmp.Or(c.o.User, claims.User(c.o.Self), c.o.Self)
+}
+
+// Ping is Info without a question to accounting: Account is false, and Cluster
+// is empty before v0.0.40. From 24.11 on a refused token looks like a dead
+// controller there; any other read says which, and brings a fresh token.
+func (c *Client) Ping(ctx context.Context) (slurm.Info, error) {
+	for again := c.tokens != nil; ; again = false {
+		var pong wire.Ping
+		if err := c.read(ctx, "ping", "/slurm/%s/ping", &pong); err != nil {
+			return slurm.Info{}, err
+		}
+		if pong.Up() {
+			info := slurm.Info{
+				Cluster:   string(pong.Meta.Slurm.Cluster),
+				Release:   string(pong.Meta.Slurm.Release),
+				Dialect:   c.Dialect(),
+				Transport: c.transport(),
+			}
+			c.mu.Lock()
+			c.pong = &info
+			c.mu.Unlock()
+			return info, nil
+		}
+		down := &slurm.Unreachable{Op: "ping", Via: c.wire.via, Err: errors.New("slurmctld does not answer slurmrestd")}
+		if !again {
+			return slurm.Info{}, down
+		}
+		var auth *slurm.AuthError
+		if err := c.read(ctx, "ping", "/slurm/%s/reservations", new(wire.Reservations)); errors.As(err, &auth) {
+			return slurm.Info{}, auth
+		} else if err != nil {
+			return slurm.Info{}, down
+		}
 	}
-	return down
 }
 
 func (c *Client) transport() string {
+	if c.wire.children != nil {
+		return "a private slurmrestd " + c.Dialect() + " (" + c.o.Binary + ")"
+	}
 	s := "slurmrestd " + c.Dialect() + " at " + c.wire.via
 	if c.tokens != nil {
 		s += " (token)"

@@ -15,6 +15,9 @@ import (
 // configured, or the plugin is not loaded.
 var errNoAccounting = errors.New("slurmrestd offers no accounting")
 
+// notOfferedText is a refusal of the router for a path.
+const notOfferedText = "slurmrestd does not offer %s"
+
 // do sends one request in the right dialect with a valid token. path holds %s
 // where the dialect goes. It asks again only where that cannot do anything
 // twice: after a 404 for the whole URL, and after a refused token.
@@ -50,7 +53,7 @@ func (c *Client) doIn(ctx context.Context, d dialect, op, method, path string, b
 		if strings.HasPrefix(path, "/slurmdb/") {
 			return answer{}, errNoAccounting
 		}
-		return answer{}, &slurm.Error{Op: op, Text: "slurmrestd does not offer " + fmt.Sprintf(path, d), HTTP: a.status}
+		return answer{}, &slurm.Error{Op: op, Text: fmt.Sprintf(notOfferedText, fmt.Sprintf(path, d)), HTTP: a.status}
 	}
 	return a, nil
 }
@@ -73,13 +76,14 @@ func (c *Client) authorised(ctx context.Context, op, method, path string, body [
 		token := ""
 		if c.tokens != nil {
 			var err error
-			if token, err = c.tokens.get(ctx, stale); err != nil {
+			if token, err = c.tokens.get(ctx, stale, method == http.MethodPost); err != nil {
 				return answer{}, &slurm.AuthError{Op: op, Text: err.Error(), Missing: true}
 			}
-			if end := expiry(token); !end.IsZero() && !c.o.Clock().Before(end) {
-				return answer{}, &slurm.AuthError{Op: op, Text: "it expired at " + end.Format("15:04:05")}
+			claims := ParseClaims(token)
+			if claims.Expired(c.o.Clock()) {
+				return answer{}, &slurm.AuthError{Op: op, Text: "it expired at " + claims.Expires.Format("15:04:05")}
 			}
-			header.Set("X-SLURM-USER-NAME", c.o.User)
+			header.Set("X-SLURM-USER-NAME", c.bearer(claims))
 			header.Set("X-SLURM-USER-TOKEN", token)
 		}
 		a, err := c.roundTrip(ctx, op, method, path, body, header)
@@ -98,7 +102,11 @@ func (c *Client) authorised(ctx context.Context, op, method, path string, body [
 			return answer{}, &slurm.AuthError{Op: op, Text: refusal}
 		}
 		stale = token
-		if again, err := c.tokens.get(ctx, stale); err != nil || again == stale {
+		again, err := c.tokens.get(ctx, stale, false)
+		if err != nil {
+			return answer{}, &slurm.AuthError{Op: op, Text: fmt.Sprintf("%s; %v", refusal, err)}
+		}
+		if again == stale {
 			return answer{}, &slurm.AuthError{Op: op, Text: refusal}
 		}
 	}
@@ -111,7 +119,13 @@ func (c *Client) roundTrip(ctx context.Context, op, method, path string, body []
 	}
 	ctx, cancel := context.WithTimeout(ctx, total)
 	defer cancel()
-	return c.wire.send(ctx, client, op, method, path, body, header)
+	for {
+		a, err := c.wire.send(ctx, client, op, method, path, body, header)
+		if k := c.wire.children; err != nil && k != nil && method == http.MethodGet && k.next(err) {
+			continue // with other arguments
+		}
+		return a, err
+	}
 }
 
 // refusedToken tells a refused authentication from other failures; text is ""
@@ -119,6 +133,7 @@ func (c *Client) roundTrip(ctx context.Context, op, method, path string, body []
 // bad tokens and other things.
 func (a answer) refusedToken(withToken bool) (text string, certain bool) {
 	number, words := wire.Describe(a.env.Errors)
+	words = foreign(words)
 	switch {
 	case a.status == http.StatusUnauthorized,
 		a.status == http.StatusNetworkAuthenticationRequired,
@@ -140,6 +155,15 @@ func (c *Client) agree(ctx context.Context, op string) (dialect, error) {
 	c.mu.Lock()
 	d := c.dialect
 	c.mu.Unlock()
+	if k := c.wire.children; k != nil {
+		if d == 0 { // asking in a dialect that it lacks would end the child
+			d = dialectOf(k.release(ctx))
+			c.mu.Lock()
+			c.dialect = d
+			c.mu.Unlock()
+		}
+		k.speak(d)
+	}
 	if d != 0 {
 		return d, nil
 	}

@@ -18,7 +18,8 @@ import (
 //
 //	URL USER WORKDIR [TOKEN-COMMAND …]
 //
-// WORKDIR exists on the nodes; the command prints a token as scontrol does and
+// An absolute path in place of URL is a slurmrestd to be started as a private
+// child, which needs USER to run the test. WORKDIR exists on the nodes; the command prints a token as scontrol does and
 // is needed for http:// only.
 func TestConformance(t *testing.T) {
 	servers := os.Getenv("TP_E2E_SLURMRESTD")
@@ -32,7 +33,9 @@ func TestConformance(t *testing.T) {
 		}
 		for _, d := range dialectsOf(t, f) {
 			t.Run(strings.ReplaceAll(f[0], "/", "_")+"@"+d, func(t *testing.T) {
-				slurmtest.Conform(t, func(t *testing.T) slurm.Client { return open(t, f, d) }, slurmtest.Lab(f[1], f[2]))
+				lab := slurmtest.Lab(f[1], f[2])
+				lab.Bare = os.Getenv("TP_E2E_TOOLS") == ""
+				slurmtest.Conform(t, func(t *testing.T) slurm.Client { return open(t, f, d) }, lab)
 			})
 		}
 	}
@@ -41,6 +44,9 @@ func TestConformance(t *testing.T) {
 func open(t *testing.T, f []string, dialect string) *rest.Client {
 	t.Helper()
 	o := rest.Options{URL: f[0], User: f[1], Dialect: dialect}
+	if strings.HasPrefix(f[0], "/") {
+		o.URL, o.Binary = "", f[0]
+	}
 	if len(f) > 3 {
 		o.Token = func(ctx context.Context) (string, error) {
 			out, err := exec.CommandContext(ctx, f[3], f[4:]...).Output()
@@ -57,13 +63,22 @@ func open(t *testing.T, f []string, dialect string) *rest.Client {
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { _ = c.Close() })
 	return c
 }
 
 // dialectsOf lists what the server serves: every one of them is tested.
 func dialectsOf(t *testing.T, f []string) []string {
 	t.Helper()
-	if only := os.Getenv("TP_E2E_DIALECT"); only != "" {
+	switch only := os.Getenv("TP_E2E_DIALECT"); only {
+	case "":
+	case "newest": // as a client finds it
+		c := open(t, f, "")
+		if _, err := c.Info(t.Context()); err != nil {
+			t.Fatalf("%s: %v", f[0], err)
+		}
+		return []string{c.Dialect()}
+	default:
 		return []string{only}
 	}
 	var out []string

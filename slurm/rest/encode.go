@@ -3,8 +3,10 @@ package rest
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
+	"unicode/utf8"
 
 	"github.com/tuneplane/tp/slurm"
 )
@@ -34,8 +36,9 @@ const (
 
 // row says how one field of slurm.Request travels: under which key and as
 // which value in v0.0.38 (sbatch's option names) and in v0.0.39 and later
-// (job_desc_msg). An empty key means that this row is not for that language; a
-// nil value is left out, for null is read as 0.
+// (job_desc_msg). No function means that this row is not for that language,
+// and one without a key that the language lacks the field; a nil value is left
+// out, for null is read as 0.
 type row struct {
 	field string
 	scope scope
@@ -49,13 +52,18 @@ func same(field string, s scope, key string, val func(part) any) row {
 	return row{field, s, key, val, key, val}
 }
 
-// table holds every field. A field whose language lacks it returns lost or
-// refused there.
+// table holds every field, as docs/slurm-fields.md shows it by release. A field
+// whose language lacks it returns lost or refused there. GPUOption has no row:
+// over REST, gres and gpus-per-node become the same tres_per_node.
 var table = []row{
 	same("Name", every, "name", func(p part) any { return word(p.r.Name) }),
 	same("Comment", every, "comment", func(p part) any { return word(p.r.Comment) }),
 	same("WorkDir", every, "current_working_directory", func(p part) any { return word(p.r.WorkDir) }),
 	same("Output", every, "standard_output", func(p part) any { return word(p.r.Output) }),
+	same("Error", every, "standard_error", func(p part) any { return word(p.r.Error) }),
+	same("Array", every, "array", func(p part) any { return word(p.r.Array) }),
+	same("WCKey", every, "wckey", func(p part) any { return word(p.r.WCKey) }),
+	same("Container", every, "container", func(p part) any { return word(p.r.Container) }),
 	same("Dependency", every, "dependency", func(p part) any { return word(p.r.Dependency) }),
 	same("Hold", every, "hold", func(p part) any { return flag(p.r.Hold) }),
 	same("Nice", every, "nice", func(p part) any { return number(p.r.Nice) }),
@@ -65,13 +73,18 @@ var table = []row{
 	same("QOS", every, "qos", func(p part) any { return word(p.QOS) }),
 	same("Reservation", every, "reservation", func(p part) any { return word(p.Reservation) }),
 	same("Constraint", every, "constraints", func(p part) any { return word(p.Constraint) }),
+	same("Prefer", every, "prefer", func(p part) any { return word(p.Prefer) }),
 	same("Licenses", leader, "licenses", func(p part) any { return word(p.Licenses) }),
 	same("TasksPerNode", every, "tasks_per_node", func(p part) any { return max(1, p.TasksPerNode) }),
 	same("TasksPerNode", every, "tasks", func(p part) any { return p.Tasks() }),
 	same("CPUsPerTask", every, "cpus_per_task", func(p part) any { return number(p.CPUsPerTask) }),
 
 	{"Env", every, "environment", env38, "environment", envList},
-	{"Begin", every, "begin_time", begin38, "begin_time", begin},
+	{"Dependency", every, "kill_on_invalid_dependency", killInvalid38, "flags", killInvalid},
+	{"Deadline", every, "deadline", func(p part) any { return uts(p.r.Deadline) }, "deadline", deadline},
+	{"Priority", every, "priority", func(p part) any { return number(p.r.Priority) }, "priority", func(p part) any { return set(int64(p.r.Priority)) }},
+	{"Extra", every, "", func(p part) any { return lacks(p.r.Extra != "") }, "extra", func(p part) any { return word(p.r.Extra) }},
+	{"Begin", every, "begin_time", func(p part) any { return uts(p.r.Begin) }, "begin_time", begin},
 	{"Requeue", every, "no_requeue", noRequeue38, "requeue", func(p part) any { return p.r.Requeue }},
 	{"Requeue", every, "requeue", requeue38, "", nil},
 	// A requeued job must not truncate the log of its first life.
@@ -79,21 +92,32 @@ var table = []row{
 	{"Signal", every, "signal", signal38, "kill_warning_signal", func(p part) any { return word(p.r.Signal.Name) }},
 	{"Signal", every, "", nil, "kill_warning_delay", signalDelay},
 	{"Signal", every, "", nil, "kill_warning_flags", signalFlags},
-	{"MailType", leader, "mail_type", mail38, "mail_type", func(p part) any { return list(p.r.MailType) }},
+	{"MailType", leader, "mail_type", mail38, "mail_type", mail},
 	{"NodeList", every, "nodelist", func(p part) any { return joined(p.NodeList) }, "required_nodes", func(p part) any { return list(p.NodeList) }},
 	{"Exclude", every, "exclude_nodes", func(p part) any { return joined(p.Exclude) }, "excluded_nodes", func(p part) any { return list(p.Exclude) }},
 	{"Nodes", every, "nodes", func(p part) any { return []int{p.Nodes, p.Nodes} }, "minimum_nodes", func(p part) any { return p.Nodes }},
 	{"Nodes", every, "", nil, "maximum_nodes", func(p part) any { return p.Nodes }},
-	{"Memory", every, "memory_per_node", func(p part) any { return number(int(p.Memory)) }, "memory_per_node", func(p part) any { return set(int64(p.Memory)) }},
+	{"Memory", every, "memory_per_node", memory38, "memory_per_node", memory},
+	{"MemoryPerCPU", every, "memory_per_cpu", func(p part) any { return number(int(p.MemoryPerCPU)) }, "memory_per_cpu", memoryPerCPU},
+	{"MemoryPerGPU", every, "memory_per_gpu", func(p part) any { return number(int(p.MemoryPerGPU)) }, "memory_per_tres", memoryPerGPU},
 	{"GRES", every, "gres", gres38, "tres_per_node", tresPerNode},
 	{"TimeLimit", every, "time_limit", limit38, "time_limit", limit},
-	{"Share", every, "exclusive", exclusive38, "shared", exclusive},
+	{"TimeMin", every, "time_minimum", func(p part) any { return number(int(p.TimeMin)) }, "time_minimum", func(p part) any { return set(int64(p.TimeMin)) }},
+	{"Share", every, "exclusive", exclusive38, "shared", shared},
+	{"Share", every, "oversubscribe", func(p part) any { return flag(p.Share == slurm.Oversubscribe) }, "", nil},
+	{"Network", every, "", func(p part) any { return lacks(p.Network != "") }, "network", func(p part) any { return word(p.Network) }},
+	{"Switches", every, "", func(p part) any { return lacks(p.Switches > 0) }, "required_switches", func(p part) any { return set(int64(p.Switches)) }},
+	{"SwitchWait", every, "", func(p part) any { return lacks(p.SwitchWait > 0) }, "wait_for_switch", func(p part) any { return number(seconds(p.SwitchWait)) }},
+	{"Segment", every, "", func(p part) any { return lacks(p.Segment > 0) }, "segment_size", segment},
 }
 
 // encode makes the body of POST /job/submit. Warnings name what the dialect
 // cannot carry.
 func encode(r *slurm.Request, d dialect, host string) (body []byte, warnings []string, err error) {
-	if err := check(r); err != nil {
+	if err := r.Validate(); err != nil {
+		return nil, nil, err
+	}
+	if err := textual(r); err != nil {
 		return nil, nil, err
 	}
 	jobs := make([]map[string]any, len(r.Components))
@@ -108,7 +132,7 @@ func encode(r *slurm.Request, d dialect, host string) (body []byte, warnings []s
 			if d == 38 {
 				key, val = row.key38, row.val38
 			}
-			if key == "" {
+			if val == nil {
 				continue
 			}
 			switch v := val(p).(type) {
@@ -137,6 +161,27 @@ func encode(r *slurm.Request, d dialect, host string) (body []byte, warnings []s
 	enc.SetEscapeHTML(false)
 	err = enc.Encode(doc)
 	return b.Bytes(), warnings, err
+}
+
+// textual refuses bytes that encoding/json would replace in silence.
+func textual(r *slurm.Request) error {
+	if !utf8.ValidString(r.Script) {
+		return errors.New("the batch script is not valid UTF-8, which JSON cannot carry")
+	}
+	for _, v := range r.Env {
+		if !utf8.ValidString(v.Value) {
+			return fmt.Errorf("environment variable %s is not valid UTF-8, which JSON cannot carry", v.Name)
+		}
+	}
+	return nil
+}
+
+// lacks is the value of a field that a language has no key for.
+func lacks(wanted bool) any {
+	if !wanted {
+		return nil
+	}
+	return refused("this version of slurmrestd's language has no such field")
 }
 
 func word(s string) any {

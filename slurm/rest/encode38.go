@@ -3,6 +3,7 @@ package rest
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/tuneplane/tp/slurm"
 )
@@ -28,11 +29,21 @@ func limit38(p part) any {
 	return number(int(p.TimeLimit))
 }
 
-func begin38(p part) any {
-	if p.r.Begin.IsZero() {
+// uts is a time as v0.0.38 reads it without a question of zones.
+func uts(t time.Time) any {
+	if t.IsZero() {
 		return nil
 	}
-	return fmt.Sprintf("uts%d", p.r.Begin.Unix())
+	return fmt.Sprintf("uts%d", t.Unix())
+}
+
+func killInvalid38(p part) any { return flag(p.r.Dependency != "") }
+
+func memory38(p part) any {
+	if p.Memory == slurm.WholeNode {
+		return 0
+	}
+	return number(int(p.Memory))
 }
 
 // v0.0.38 ignores the value of both keys: "requeue": false would turn requeue on.
@@ -40,11 +51,15 @@ func begin38(p part) any {
 func requeue38(p part) any   { return flag(p.r.Requeue) }
 func noRequeue38(p part) any { return flag(!p.r.Requeue) }
 
+// exclusive38 takes words; "oversubscribe" is a key of its own.
 func exclusive38(p part) any {
-	if p.Share != slurm.Exclusive {
+	switch p.Share {
+	case slurm.ShareDefault, slurm.Oversubscribe:
 		return nil
+	case slurm.ExclusiveTopo:
+		return refused("exclusive=topo came with Slurm 24.05")
 	}
-	return "exclusive"
+	return string(p.Share)
 }
 
 // signal38: slurmrestd 22.05 refuses "B:USR1@60" as an invalid specification

@@ -1,7 +1,9 @@
 package rest
 
 import (
+	"fmt"
 	"strings"
+	"time"
 
 	"github.com/tuneplane/tp/slurm"
 )
@@ -34,7 +36,7 @@ func begin(p part) any {
 	if p.r.Begin.IsZero() {
 		return nil
 	}
-	if p.d.bareBegin() {
+	if p.d.bareNumbers() {
 		return p.r.Begin.Unix()
 	}
 	return set(p.r.Begin.Unix())
@@ -50,12 +52,105 @@ func tresPerNode(p part) any {
 	return word(strings.Join(items, ","))
 }
 
-func exclusive(p part) any {
-	if p.Share != slurm.Exclusive {
+// deadline is a plain number in all dialects: TIMESTAMP, not TIMESTAMP_NO_VAL.
+func deadline(p part) any {
+	if p.r.Deadline.IsZero() {
 		return nil
 	}
-	return []string{"none"} // JOB_SHARED_NONE
+	return p.r.Deadline.Unix()
 }
+
+// killInvalid: a job whose dependency can never be met is cancelled, for it
+// would sit in the queue for ever.
+func killInvalid(p part) any {
+	if p.r.Dependency == "" {
+		return nil
+	}
+	return []string{"KILL_INVALID_DEPENDENCY"}
+}
+
+// mailWords are the words of sbatch that job_desc_msg spells otherwise. From
+// .41 on an unknown one is answered with an error, and the job is queued.
+var mailWords = map[string][]string{
+	"NONE":           nil,
+	"ALL":            {"BEGIN", "END", "FAIL", "INVALID_DEPENDENCY", "REQUEUE", "STAGE_OUT"},
+	"INVALID_DEPEND": {"INVALID_DEPENDENCY"},
+	"TIME_LIMIT":     {"TIME=100%"},
+	"TIME_LIMIT_90":  {"TIME=90%"},
+	"TIME_LIMIT_80":  {"TIME=80%"},
+	"TIME_LIMIT_50":  {"TIME=50%"},
+}
+
+func mail(p part) any {
+	var out []string
+	for _, word := range p.r.MailType {
+		if words, other := mailWords[word]; other {
+			out = append(out, words...)
+		} else {
+			out = append(out, word)
+		}
+	}
+	return list(out)
+}
+
+// memory: number 0 is the whole node, as --mem=0 is (scontrol shows
+// MinMemoryNode=0 and all memory as requested, on 22.05.8, 24.11.5, 26.05.5).
+func memory(p part) any {
+	if p.Memory == slurm.WholeNode {
+		return p.mebibytes(0)
+	}
+	if p.Memory == 0 {
+		return nil
+	}
+	return p.mebibytes(p.Memory)
+}
+
+func memoryPerCPU(p part) any {
+	if p.MemoryPerCPU == 0 {
+		return nil
+	}
+	return p.mebibytes(p.MemoryPerCPU)
+}
+
+// mebibytes: the parser of .39 took integers and texts only, at first.
+func (p part) mebibytes(n slurm.MiB) any {
+	if p.d.bareNumbers() {
+		return int64(n)
+	}
+	return numberObject{Set: true, Number: int64(n)}
+}
+
+func memoryPerGPU(p part) any {
+	if p.MemoryPerGPU == 0 {
+		return nil
+	}
+	return fmt.Sprintf("gres:gpu:%d", int64(p.MemoryPerGPU))
+}
+
+// shared is JOB_SHARED. The keys "exclusive" and "oversubscribe" say the same
+// in .39 to .41 alone, and 23.02.0 to .2 lacked them.
+func shared(p part) any {
+	switch p.Share {
+	case slurm.ShareDefault:
+		return nil
+	case slurm.Exclusive:
+		return []string{"none"}
+	case slurm.ExclusiveTopo:
+		if p.d < 41 {
+			return refused("exclusive=topo came with Slurm 24.05 and v0.0.41")
+		}
+	}
+	return []string{string(p.Share)}
+}
+
+func segment(p part) any {
+	if p.Segment > 0 && p.d < 41 {
+		return refused("segments came with Slurm 24.05 and v0.0.41")
+	}
+	return set(int64(p.Segment))
+}
+
+func seconds(d time.Duration) int { return int(d / time.Second) }
 
 func signalDelay(p part) any {
 	if p.r.Signal.Name == "" {

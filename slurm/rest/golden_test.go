@@ -1,6 +1,7 @@
 package rest_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -8,12 +9,14 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/tuneplane/tp/slurm"
 	"github.com/tuneplane/tp/slurm/rest"
 	"github.com/tuneplane/tp/slurm/slurmtest"
+	"github.com/tuneplane/tp/slurm/wire"
 )
 
 var update = flag.Bool("update", false, "rewrite golden files")
@@ -51,23 +54,49 @@ func corpus(t *testing.T) []string {
 	return dirs
 }
 
+// about is the job that a recorded answer reports.
+func about(t *testing.T, dir, name string) slurm.JobID {
+	t.Helper()
+	raw, err := os.ReadFile(filepath.Join(dir, name+".resp"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, body, _ := bytes.Cut(raw, []byte("\n\n"))
+	var live wire.Jobs
+	var past wire.DBJobs
+	if err := errors.Join(wire.Decode(body, &live), wire.Decode(body, &past)); err != nil {
+		t.Fatal(err)
+	}
+	list := live.Model()
+	if strings.HasPrefix(name, "db-") {
+		list = past.Model()
+	}
+	return list[0].Leader()
+}
+
 func TestRecordedAnswers(t *testing.T) {
 	for _, dir := range corpus(t) {
 		t.Run(dir, func(t *testing.T) {
+			het, held, forgotten := about(t, dir, "job-get-het-after"), about(t, dir, "job-get-hold"), about(t, dir, "db-job-het")
 			_, c := recorded(t, dir, map[string]string{
-				"GET /slurm/{d}/job/87":  "job-get-het-after",
-				"GET /slurm/{d}/job/98":  "job-get-hold",
-				"GET /slurm/{d}/job/5":   "job-none",
-				"GET /slurmdb/{d}/job/5": "db-job-het",
-				"GET /slurm/{d}/job/6":   "job-none",
+				"GET /slurm/{d}/job/" + het.String():  "job-get-het-after",
+				"GET /slurm/{d}/job/" + held.String(): "job-get-hold",
+				"GET /slurm/{d}/job/6":                "job-none",
+			})
+			_, later := recorded(t, dir, map[string]string{
+				"GET /slurm/{d}/job/" + forgotten.String():   "job-none",
+				"GET /slurmdb/{d}/job/" + forgotten.String(): "db-job-het",
 			})
 			snap, err := c.Snapshot(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
 			jobs := map[string][]slurm.Job{}
-			for name, id := range map[string]slurm.JobID{"het": 87, "held": 98, "accounting": 5, "unknown": 6} {
-				if jobs[name], err = c.Jobs(t.Context(), id); err != nil {
+			for name, q := range map[string]struct {
+				client *rest.Client
+				id     slurm.JobID
+			}{"het": {c, het}, "held": {c, held}, "accounting": {later, forgotten}, "unknown": {c, 6}} {
+				if jobs[name], err = q.client.Jobs(t.Context(), q.id); err != nil {
 					t.Fatalf("%s: %v", name, err)
 				}
 			}
@@ -171,14 +200,15 @@ func TestRecordedRefusals(t *testing.T) {
 		if err := c.Cancel(t.Context(), 999999); !errors.As(err, &refusal) || refusal.Number != 2017 {
 			t.Errorf("%s: cancel of an unknown job is %v", dir, err)
 		}
-		_, c = recorded(t, dir, map[string]string{"DELETE /slurm/{d}/job/7": "job-delete", "GET /slurm/{d}/job/7": "job-get-hold"})
-		if err := c.Cancel(t.Context(), 7); err != nil {
+		id := about(t, dir, "job-get-hold")
+		_, c = recorded(t, dir, map[string]string{"DELETE /slurm/{d}/job/" + id.String(): "job-delete", "GET /slurm/{d}/job/" + id.String(): "job-get-hold"})
+		if err := c.Cancel(t.Context(), id); err != nil {
 			t.Errorf("%s: cancel is %v", dir, err)
 		}
 	}
 }
 
-// request has every field set.
+// request is a rich one that every dialect can say; fields_test.go has the rest.
 func request() *slurm.Request {
 	return &slurm.Request{
 		Name: "grpo <1> & \"x\".run-0123456789ab", Comment: "tp:run-0123456789ab",

@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -43,17 +44,28 @@ func (c *Client) job(ctx context.Context, id slurm.JobID) ([]slurm.Job, error) {
 	if len(list) > 0 || err != nil {
 		return list, err
 	}
-	list, err = c.dbJobs(ctx, fmt.Sprintf("show job %s in accounting", id), fmt.Sprintf("/slurmdb/%%s/job/%s", id))
+	op := fmt.Sprintf("show job %s in accounting", id)
+	list, err = c.dbJobs(ctx, op, fmt.Sprintf("/slurmdb/%%s/job/%s", id))
 	if errors.Is(err, errNoAccounting) {
 		return nil, nil
 	}
-	return list, err
+	return list, cmp.Or(err, c.about(op, id, list))
+}
+
+// about refuses an answer that is about other jobs: something between tp and
+// Slurm mixes them up, and the state of a stranger's job would become the run's.
+func (c *Client) about(op string, id slurm.JobID, list []slurm.Job) error {
+	if len(list) == 0 || slices.ContainsFunc(list, func(j slurm.Job) bool { return j.ID == id || j.HetJob == id || j.ArrayJob == id }) {
+		return nil
+	}
+	return &slurm.Unreachable{Op: op, Via: c.wire.via, Err: fmt.Errorf("the answer is about job %s", list[0].ID)}
 }
 
 // ctldJob returns nothing for an id that the controller does not know.
 func (c *Client) ctldJob(ctx context.Context, id slurm.JobID) ([]slurm.Job, error) {
 	var b wire.Jobs
-	err := c.read(ctx, fmt.Sprintf("show job %s", id), fmt.Sprintf("/slurm/%%s/job/%s", id), &b)
+	op := fmt.Sprintf("show job %s", id)
+	err := c.read(ctx, op, fmt.Sprintf("/slurm/%%s/job/%s", id), &b)
 	var refusal *slurm.Error
 	if errors.As(err, &refusal) && refusal.Number == wire.ErrInvalidJobID {
 		return nil, nil
@@ -61,7 +73,8 @@ func (c *Client) ctldJob(ctx context.Context, id slurm.JobID) ([]slurm.Job, erro
 	if err != nil {
 		return nil, err
 	}
-	return b.Model(), nil
+	list := b.Model()
+	return list, c.about(op, id, list)
 }
 
 // dbJobs reads jobs of accounting.
@@ -71,9 +84,4 @@ func (c *Client) dbJobs(ctx context.Context, op, path string) ([]slurm.Job, erro
 		return nil, err
 	}
 	return b.Model(), nil
-}
-
-// States is Jobs.
-func (c *Client) States(ctx context.Context, ids ...slurm.JobID) ([]slurm.Job, error) {
-	return c.Jobs(ctx, ids...)
 }

@@ -2,6 +2,7 @@ package rest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 
@@ -39,9 +40,15 @@ func (c *Client) understand(op string, a answer, v wire.Answer) error {
 	return nil
 }
 
-// textual is the error of an answer that is no JSON: a router, a proxy.
+// textual is the error of an answer that is no JSON: a router, a proxy, a
+// login page. After a submission only a plain refusal is certain.
 func (c *Client) textual(op string, a answer) error {
-	if a.status >= 500 {
+	switch {
+	case a.status < 300:
+		return &slurm.Unreachable{Op: op, Via: c.wire.via, Err: fmt.Errorf("status %d with an answer that is no JSON: %s", a.status, a.text())}
+	case a.status < 400:
+		return &slurm.Unreachable{Op: op, Via: c.wire.via, Err: errors.New(a.text())}
+	case a.status >= 500, a.status == http.StatusRequestTimeout:
 		return &slurm.Unreachable{Op: op, Via: c.wire.via, Err: fmt.Errorf("status %d: %s", a.status, a.text())}
 	}
 	return &slurm.Error{Op: op, Text: a.text(), HTTP: a.status}
@@ -51,6 +58,7 @@ func (c *Client) textual(op string, a answer) error {
 // it; after the latter a submission is in doubt.
 func (c *Client) failure(op string, a answer, env *wire.Envelope) error {
 	refusal := env.Refusal(op, a.status)
+	refusal.Text = foreign(refusal.Text)
 	if communication(refusal.Number) || a.status >= 500 && refusal.Number <= 0 {
 		return &slurm.Unreachable{Op: op, Via: c.wire.via, Err: fmt.Errorf("slurmctld: %s", refusal.Text)}
 	}

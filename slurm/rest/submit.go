@@ -36,6 +36,9 @@ func (c *Client) Submit(ctx context.Context, r *slurm.Request) (slurm.Submitted,
 		if err != nil {
 			return slurm.Submitted{}, fmt.Errorf("submit: %w", err)
 		}
+		if err := c.prove(ctx, "submit"); err != nil {
+			return slurm.Submitted{}, err
+		}
 		a, err := c.doIn(ctx, d, "submit", http.MethodPost, "/slurm/%s/job/submit", body)
 		if again && errors.Is(err, errOtherDialect) {
 			continue
@@ -62,9 +65,6 @@ func notSent(err error) error {
 func (c *Client) queued(a answer) (slurm.Submitted, error) {
 	const op = "submit"
 	if !a.json {
-		if a.status >= 200 && a.status < 300 {
-			return slurm.Submitted{}, &slurm.Unreachable{Op: op, Via: c.wire.via, Err: fmt.Errorf("status %d with an answer that is no JSON", a.status)}
-		}
 		return slurm.Submitted{}, c.textual(op, a)
 	}
 	var b wire.Submission
@@ -82,8 +82,8 @@ func (c *Client) queued(a answer) (slurm.Submitted, error) {
 	err := c.failure(op, a, &b.Envelope)
 	var refusal *slurm.Error
 	if errors.As(err, &refusal) {
-		if message != "" && !strings.Contains(refusal.Text, message) {
-			refusal.Text += ": " + message
+		if message = foreign(message); message != "" && !strings.Contains(refusal.Text, message) {
+			refusal.Text = foreign(refusal.Text + ": " + message)
 		}
 		if refusal.Number == wire.ErrParsing {
 			// 22.05.8, tried: gres "shard:2" where the cluster has no shard.

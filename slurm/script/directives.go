@@ -1,7 +1,6 @@
 package script
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/tuneplane/tp/internal/shell"
@@ -11,19 +10,25 @@ import (
 // directives writes the #SBATCH lines of a request. They carry everything that
 // the REST request carries, so that sbatch of the same file asks for the same job.
 func directives(b *strings.Builder, r *slurm.Request) {
+	each(r, func(_ int, _ slurm.Option, line string) { b.WriteString(line + "\n") })
+}
+
+// each calls with every directive in order: the component it is of, the option,
+// and its line. Component -1 is what no request asks for.
+func each(r *slurm.Request, yield func(component int, o slurm.Option, line string)) {
 	for i, options := range r.Options() {
 		if i > 0 {
-			b.WriteString("#SBATCH hetjob\n")
+			yield(-1, slurm.Option{Name: "hetjob"}, "#SBATCH hetjob")
 		}
 		for _, o := range options {
-			if o.Bare {
-				fmt.Fprintf(b, "#SBATCH --%s\n", o.Name)
-			} else {
-				fmt.Fprintf(b, "#SBATCH --%s=%s\n", o.Name, shell.Directive(o.Value))
+			line := "#SBATCH --" + o.Name
+			if !o.Bare {
+				line += "=" + shell.Directive(o.Value)
 			}
+			yield(i, o, line)
 			if o.Name == "open-mode" {
 				// Nothing of the submitting shell: the script exports its own environment.
-				b.WriteString("#SBATCH --export=NIL\n")
+				yield(-1, slurm.Option{Name: "export", Value: "NIL"}, "#SBATCH --export=NIL")
 			}
 		}
 	}

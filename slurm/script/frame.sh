@@ -1,9 +1,11 @@
 # ---- the run -------------------------------------------------------------------
 export TP_CODE_DIR=$TP_RUN_DIR/code TP_OUT_DIR=$TP_RUN_DIR/out
-export TP_RESTART=${SLURM_RESTART_COUNT:-0} TP_LOG_SUFFIX=
-if ((TP_ATTEMPT > 1)); then TP_LOG_SUFFIX=.attempt$TP_ATTEMPT; fi
+export TP_RESTART=${SLURM_RESTART_COUNT:-0} TP_LOG_SUFFIX
+tp_task=${SLURM_ARRAY_TASK_ID:+.$SLURM_ARRAY_TASK_ID} # of an array: its tasks share the run directory
+TP_LOG_SUFFIX=${tp_task:+.task${tp_task#.}}
+if ((TP_ATTEMPT > 1)); then TP_LOG_SUFFIX+=.attempt$TP_ATTEMPT; fi
 if ((TP_RESTART > 0)); then TP_LOG_SUFFIX+=.restart$TP_RESTART; fi
-tp_mark=$TP_ATTEMPT.$TP_RESTART tp_cause=''
+tp_mark=$TP_ATTEMPT.$TP_RESTART$tp_task tp_cause=''
 declare -A tp_pid=() # of the roles that run
 tp_tmp=$(mktemp -d "${TMPDIR:-/tmp}/tp.XXXXXX")
 tp_log=$TP_RUN_DIR/logs/job-$SLURM_JOB_ID.log
@@ -31,9 +33,9 @@ tp_end() { # STATE EXIT ROLE MESSAGE
 
 # ---- claim: one job per attempt, even if it was submitted twice ------------------
 printf '%s\n' "$SLURM_JOB_ID" >"$TP_RUN_DIR/claims/.$TP_ATTEMPT.$SLURM_JOB_ID"
-ln "$TP_RUN_DIR/claims/.$TP_ATTEMPT.$SLURM_JOB_ID" "$TP_RUN_DIR/claims/$TP_ATTEMPT" 2>/dev/null || true
+ln "$TP_RUN_DIR/claims/.$TP_ATTEMPT.$SLURM_JOB_ID" "$TP_RUN_DIR/claims/$TP_ATTEMPT$tp_task" 2>/dev/null || true
 rm -f "$TP_RUN_DIR/claims/.$TP_ATTEMPT.$SLURM_JOB_ID"
-tp_owner=$(cat "$TP_RUN_DIR/claims/$TP_ATTEMPT")
+tp_owner=$(cat "$TP_RUN_DIR/claims/$TP_ATTEMPT$tp_task")
 if [[ $tp_owner != "$SLURM_JOB_ID" ]]; then
   [[ $tp_owner != [0-9]* ]] || tp_owner="job $tp_owner"
   tp_say "attempt $TP_ATTEMPT of $TP_RUN_ID belongs to $tp_owner; this job, $SLURM_JOB_ID, ends without doing anything"
@@ -211,7 +213,7 @@ tp_mpi() { # PLUGIN: srun must have it
 tp_role() { # FUNCTION ROLE [FROM]: runs once per node (MPI: once per task), under srun
   set -euo pipefail
   export TP_ROLE=$2 TP_NODE_RANK=$((${SLURM_NODEID:-0} + ${3:-0}))
-  local rc=0 node=${SLURMD_NODENAME:-$HOSTNAME} mark=$TP_ATTEMPT.$TP_RESTART
+  local rc=0 node=${SLURMD_NODENAME:-$HOSTNAME} mark=$TP_ATTEMPT.$TP_RESTART${SLURM_ARRAY_TASK_ID:+.$SLURM_ARRAY_TASK_ID}
   if ! cd "$TP_EXP_DIR"; then
     echo "tp: $TP_EXP_DIR is not visible on $node: run_root must be a directory that all nodes share" >&2
     exit 66
@@ -219,12 +221,12 @@ tp_role() { # FUNCTION ROLE [FROM]: runs once per node (MPI: once per task), und
   # Not srun --output: its %t is 4294967295 for the first task of a component's
   # step on 24.11 and 26.05.
   exec >>"$TP_RUN_DIR/logs/$TP_ROLE.node$TP_NODE_RANK$TP_LOG_SUFFIX.log" 2>&1
-  trap : TERM # the role answers; this shell reports
+  trap : TERM USR1 USR2 # the role answers, also to a warning (--signal); this shell reports
   exec 3>&2 2>/dev/null # bash would print its own code when a signal ends the role
   set +e
   (
     exec 2>&3 3>&-
-    trap - TERM
+    trap - TERM USR1 USR2
     set -euo pipefail
     "$1"
   )

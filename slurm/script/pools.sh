@@ -2,18 +2,14 @@
 # One step per pool, started like its roles and so with the same ranks, tells
 # about its nodes and holds ports on them until this script closes its stdin.
 # What it says begins with "tp:RANK ": a site's prologs may print as well.
-declare -A tp_ask=() tp_hear=() tp_step=() tp_size=() tp_answers=() tp_names=() tp_addrs=() tp_used=() tp_node_is=() tp_address=()
+declare -A tp_ask=() tp_hear=() tp_step=() tp_size=() tp_answers=() tp_lack=() tp_held=() tp_names=() tp_addrs=() tp_used=() tp_node_is=() tp_address=()
 tp_low=65536 tp_high=0 tp_pool_list=()
 tp_node() { # INTERFACE PORTS: on each node of a pool
-  trap '' TERM # asked to stop are the roles; this ends with its stdin
-  local rank=${SLURM_PROCID:-0} node=${SLURMD_NODENAME:-$HOSTNAME} low high family address what port ranks idle='' dir='' d fd
+  trap '' HUP INT QUIT TERM USR1 USR2 # meant for the roles; this ends with its stdin
+  local rank=${SLURM_PROCID:-0} node=${SLURMD_NODENAME:-$HOSTNAME} low high family address what list port word answer idle='' dir='' d fd
   local -A lock=()
   PATH+=:/usr/sbin:/sbin
   printf 'tp:%s node %s %s-%s\n' "$rank" "$node" "$(</proc/sys/kernel/random/boot_id)" "$(readlink /proc/self/ns/net)"
-  for family in 4 6; do
-    address=$(tp_own "$family" "$1") || address=''
-    [[ -z $address ]] || printf 'tp:%s own%s %s\n' "$rank" "$family" "$address"
-  done
   if [[ -n $1 ]] && ! grep -q "^ *$1:" /proc/net/dev; then
     printf 'tp:%s fault there is no interface %s; there are %s\n' "$rank" "$1" "$(sed -n 's/^ *\([^ ]*\):.*/\1/p' /proc/net/dev | paste -sd ' ')"
   elif [[ -n $1 ]] && ! command -v ip >/dev/null; then
@@ -42,28 +38,41 @@ tp_node() { # INTERFACE PORTS: on each node of a pool
       if [[ -d $d/tp-ports && ! -L $d/tp-ports && -w $d/tp-ports ]]; then dir=$d/tp-ports && break; fi
     done
   fi
-  while read -r what port ranks; do
+  while read -r what list; do
+    answer=''
     case $what in
-    idle) [[ " $port $ranks " != *" $rank "* ]] || idle=1 ;; # another rank of this machine answers
-    drop) if [[ -n ${lock[$port]:-} ]]; then
-      fd=${lock[$port]}
-      exec {fd}<&-
-    fi ;;
+    own)
+      for family in 4 6; do
+        address=$(tp_own "$family" "$1") || address=''
+        [[ -z $address ]] || answer+="tp:$rank own$family $address"$'\n'
+      done
+      answer+="tp:$rank done"$'\n'
+      ;;
+    idle) [[ " $list " != *" $rank "* ]] || idle=1 ;; # another rank of this machine answers
+    drop)
+      if [[ -n ${lock[$list]:-} ]]; then
+        fd=${lock[$list]}
+        exec {fd}<&-
+      fi
+      ;;
     hold)
       [[ -z $idle ]] || continue
-      if [[ -n $dir ]]; then
-        (umask 022 && set -C && : >"$dir/$port") 2>/dev/null || true
-        fd=''
-        if [[ ! -f $dir/$port || -L $dir/$port ]] || ! { exec {fd}<"$dir/$port"; } 2>/dev/null || ! flock -n "$fd"; then
-          [[ -z $fd ]] || exec {fd}<&-
-          printf 'tp:%s busy %s\n' "$rank" "$port"
-          continue
+      for port in $list; do
+        word=held fd=''
+        if [[ -n $dir ]]; then
+          [[ -e $dir/$port ]] || (umask 022 && set -C && : >"$dir/$port") 2>/dev/null || true
+          if [[ -f $dir/$port && ! -L $dir/$port ]] && { exec {fd}<"$dir/$port"; } 2>/dev/null && flock -n "$fd"; then
+            lock[$port]=$fd
+          else
+            word=busy
+            [[ -z $fd ]] || exec {fd}<&-
+          fi
         fi
-        lock[$port]=$fd
-      fi
-      printf 'tp:%s held %s\n' "$rank" "$port"
+        answer+="tp:$rank $word $port"$'\n'
+      done
       ;;
     esac
+    printf '%s' "$answer"
   done
 }
 tp_own() { # 4|6 INTERFACE: this node's own address; without an interface that of the default route
@@ -82,10 +91,10 @@ tp_own() { # 4|6 INTERFACE: this node's own address; without an interface that o
   if [[ -z $found && -z $2 && $1 == 4 ]] && ! command -v ip >/dev/null; then found=$(hostname -I 2>/dev/null | tr ' ' '\n' | grep -m 1 '^[0-9.]*$'); fi
   printf '%s\n' "$found"
 }
-tp_pool() { # POOL NODES SRUN...: starts the pool's step
+tp_pool() { # POOL NODES BLOCKS SRUN...: starts the pool's step, which shall hold so many blocks of ports
   local pool=$1 ask hear
-  tp_pool_list+=("$pool") tp_size[$pool]=$2
-  shift 2
+  tp_pool_list+=("$pool") tp_size[$pool]=$2 tp_lack[$pool]=$3
+  shift 3
   mkfifo "$tp_tmp/$pool.ask" "$tp_tmp/$pool.hear"
   exec {ask}<>"$tp_tmp/$pool.ask" {hear}<>"$tp_tmp/$pool.hear"
   tp_ask[$pool]=$ask tp_hear[$pool]=$hear
@@ -131,7 +140,6 @@ tp_meet() { # POOL: hears what its nodes say of themselves
     read -r rank what a b <<<"$tp_line"
     case $what in
     node) tp_node_is[$pool,$rank]=$a machine[$rank]=$b ;;
-    own4 | own6) tp_address[$a,$pool,$rank]='' tp_address[$what,$pool,$rank]=$a ;;
     range)
       if ((a < tp_low)); then tp_low=$a; fi
       if ((b > tp_high)); then tp_high=$b; fi
@@ -161,8 +169,23 @@ tp_resolve() { # 4|6 NAME: its first address that is of use to another node
   *) if [[ $1 == 4 ]]; then printf '%s\n' "$2"; fi ;;
   esac
 }
-tp_meet_all() { # names and addresses of all pools, in rank order
-  local pool rank node addr list='' source got sources first=4 other=6
+tp_owns() { # asks all nodes for their own addresses
+  local pool left rank what a
+  for pool in "${tp_pool_list[@]}"; do printf 'own\n' >&"${tp_ask[$pool]}"; done
+  for pool in "${tp_pool_list[@]}"; do
+    left=${tp_size[$pool]}
+    while ((left > 0)); do
+      tp_listen "$pool"
+      read -r rank what a <<<"$tp_line"
+      case $what in
+      own4 | own6) tp_address[$what,$pool,$rank]=$a ;;
+      done) left=$((left - 1)) ;;
+      esac
+    done
+  done
+}
+tp_meet_all() { # names and addresses of all pools in rank order, and ports
+  local pool rank node list='' sources first=4 other=6
   local -A slurm=()
   for pool in "${tp_pool_list[@]}"; do tp_meet "$pool"; done
   if [[ $tp_family == ipv6 ]]; then first=6 other=4; fi
@@ -174,10 +197,12 @@ tp_meet_all() { # names and addresses of all pools, in rank order
     for node in "${tp_node_is[@]}"; do list+=,$node; done
     while read -r node addr; do slurm[$node]=$addr; done < <(scontrol -o show node "${list#,}" 2>/dev/null | sed -n 's/^NodeName=\([^ ]*\) .*NodeAddr=\([^ ]*\) .*/\1 \2/p')
   fi
+  local addr source asked=''
   for pool in "${tp_pool_list[@]}"; do
     for ((rank = 0; rank < tp_size[$pool]; rank++)); do
       node=${tp_node_is[$pool,$rank]} addr=''
       for source in $sources; do
+        if [[ $source == own* && -z $asked ]]; then asked=1 && tp_owns; fi
         case $source in
         slurm*) addr=$(tp_resolve "${source#slurm}" "${slurm[$node]:-$node}") ;;
         own*) addr=${tp_address[$source,$pool,$rank]:-} ;;
@@ -190,50 +215,72 @@ tp_meet_all() { # names and addresses of all pools, in rank order
       tp_addrs[$pool]+=${tp_addrs[$pool]:+ }$addr
     done
   done
-  tp_windows
+  tp_hold
 }
 # Ports below the ephemeral range of every node, where no connection takes one
 # by chance; above it where there is no room below; system services are at home
-# below 10000, so these come last.
-tp_windows() { # sets tp_blocks: the first ports of all blocks of 16, in the order to try
-  local from to all=() windows=() i n
-  if [[ -n $tp_ports ]]; then
-    windows=("${tp_ports/-/ }")
-  else
-    windows=("10000 $((tp_low - 1))" "$((tp_high > 9999 ? tp_high + 1 : 10000)) 65535" "1024 $((tp_low < 10000 ? tp_low - 1 : 9999))")
-  fi
-  tp_blocks=()
-  for i in "${!windows[@]}"; do
-    read -r from to <<<"${windows[$i]}"
-    all=()
-    for ((n = (from + 15) / 16 * 16; n + 15 <= to; n += 16)); do all+=("$n"); done
-    ((${#all[@]} > 0)) || continue
-    # The job id chooses where to look first, no more: who holds a block has it.
-    n=$((SLURM_JOB_ID * 7919 % ${#all[@]}))
-    tp_blocks+=("${all[@]:n}" "${all[@]:0:n}")
+# below 10000, so these come last. The job id chooses where to look first in
+# each, no more: who holds a block has it.
+tp_windows() { # sets tp_window: "FIRST COUNT" of the blocks of 16 ports, in the order to look
+  local from to window
+  local -a list
+  list=("10000 $((tp_low - 1))" "$((tp_high > 9999 ? tp_high + 1 : 10000)) 65535" "1024 $((tp_low < 10000 ? tp_low - 1 : 9999))")
+  if [[ -n $tp_ports ]]; then list=("${tp_ports/-/ }"); fi
+  tp_window=()
+  for window in "${list[@]}"; do
+    read -r from to <<<"$window"
+    from=$(((from + 15) / 16 * 16))
+    if ((to - from >= 15)); then tp_window+=("$from $(((to - from + 1) / 16))"); fi
   done
 }
-tp_block() { # POOL: sets tp_port to the first of 16 ports that are this job's on all nodes of the pool
-  local p rank what a left busy machines
-  for tp_port in "${tp_blocks[@]}"; do
-    for ((p = tp_port; p < tp_port + 16; p++)); do [[ -z ${tp_used[$p]:-} ]] || continue 2; done
-    tp_used[$tp_port]=1
-    printf 'hold %d\n' "$tp_port" >&"${tp_ask[$1]}"
-    left=${tp_answers[$1]} busy=''
-    while ((left > 0)); do
-      tp_listen "$1"
-      read -r rank what a <<<"$tp_line"
-      case $what in
-      held) left=$((left - 1)) ;;
-      busy) left=$((left - 1)) busy=1 ;;
-      esac
+tp_looked=0
+tp_block() { # sets tp_port to the next block that nothing is known to use; fails when there is none
+  local from count window p i=$tp_looked
+  for window in "${tp_window[@]}"; do
+    read -r from count <<<"$window"
+    for (( ; i < count; i++)); do
+      tp_port=$((from + (SLURM_JOB_ID * 7919 + i) % count * 16)) tp_looked=$((tp_looked + 1))
+      for ((p = tp_port; p < tp_port + 16; p++)); do [[ -z ${tp_used[$p]:-} ]] || continue 2; done
+      return 0
     done
-    [[ -n $busy ]] || return 0
-    printf 'drop %d\n' "$tp_port" >&"${tp_ask[$1]}"
+    i=$((i - count))
   done
-  local where="outside $tp_low-$tp_high, where the kernel of the nodes takes those of connections; the site file may name others: [network] ports"
-  if [[ -n $tp_ports ]]; then where="in $tp_ports"; fi
-  tp_fail 71 "the nodes of pool $1 have no 16 free ports in a row $where"
+  return 1
+}
+tp_hold() { # sets tp_held: blocks that are this job's on all nodes of a pool
+  local pool port rank what a left where more=1
+  local -A asked=() busy=()
+  tp_windows
+  while ((more)); do
+    more=0
+    for pool in "${tp_pool_list[@]}"; do
+      asked[$pool]=''
+      for ((left = tp_lack[$pool]; left > 0; left--)); do
+        if ! tp_block; then
+          where="outside $tp_low-$tp_high, where the kernel of the nodes takes those of connections; the site file may name others: [network] ports"
+          if [[ -n $tp_ports ]]; then where="in $tp_ports"; fi
+          tp_fail 71 "the nodes of pool $pool have no 16 free ports in a row $where"
+        fi
+        asked[$pool]+=" $tp_port"
+      done
+      [[ -z ${asked[$pool]} ]] || printf 'hold%s\n' "${asked[$pool]}" >&"${tp_ask[$pool]}"
+    done
+    for pool in "${tp_pool_list[@]}"; do
+      for ((left = tp_lack[$pool] * tp_answers[$pool]; left > 0; left--)); do
+        tp_listen "$pool"
+        read -r rank what a <<<"$tp_line"
+        if [[ $what == busy ]]; then busy[$a]=1; fi
+      done
+      for port in ${asked[$pool]}; do
+        if [[ -n ${busy[$port]:-} ]]; then
+          more=1
+          printf 'drop %d\n' "$port" >&"${tp_ask[$pool]}"
+        else
+          tp_held[$pool]+=" $port" tp_lack[$pool]=$((tp_lack[$pool] - 1))
+        fi
+      done
+    done
+  done
 }
 tp_place() { # ROLE|POOL NAME POOL GPUS: exports where it is
   local var=${2^^} host
@@ -243,7 +290,7 @@ tp_place() { # ROLE|POOL NAME POOL GPUS: exports where it is
   read -ra addrs <<<"${tp_addrs[$3]}"
   host=${addrs[0]}
   if [[ $host == *:* ]]; then host="[$host]"; fi
-  tp_block "$3"
+  read -r tp_port "tp_held[$3]" <<<"${tp_held[$3]}"
   export "${var}_NODES=${nodes[*]}" "${var}_ADDRS=${addrs[*]}" "${var}_HEAD=$host" "${var}_IP=${addrs[0]}" \
     "${var}_NNODES=${#nodes[@]}" "${var}_GPUS_PER_NODE=$4" "${var}_PORT=$tp_port" "${var}_ENDPOINT=$host:$tp_port"
   tp_say "${1,,} $2 on ${nodes[*]} ($host:$tp_port)"

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/tuneplane/tp/slurm/slurmtest"
 )
 
 // commands are stand-ins for what pools.sh asks: srun runs its tasks here, one
@@ -52,9 +54,7 @@ func write(t *testing.T, path, text string) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	slurmtest.Program(t, path, text)
 }
 
 func TestAddresses(t *testing.T) {
@@ -90,7 +90,7 @@ addr -6 4: eth0    inet6 fd00::7/64 scope global
 		{"an interface without an address", map[string]string{"nodes": node("192.0.2.9")}, []string{"IFACE=lo"}, "FAIL interface lo of node n1 (pool train) has no address"},
 		{"no address at all", map[string]string{"nodes": node("n1"), "ip": "addr -4 1: lo    inet 127.0.0.1/8 scope host lo\n"}, nil, "FAIL node n1 (pool train) has no address: Slurm's NodeAddr n1 does not resolve"},
 	} {
-		out, err := inPools(t, c.files, "tp_pool train 1 srun --ntasks=1\ntp_meet_all\ntp_place POOL train train 8\ntp_place ROLE re-ward train 8\necho \"IP $TP_POOL_TRAIN_IP $TP_ROLE_RE_WARD_ENDPOINT\"; tp_close; wait", c.env...)
+		out, err := inPools(t, c.files, "tp_pool train 1 2 srun --ntasks=1\ntp_meet_all\ntp_place POOL train train 8\ntp_place ROLE re-ward train 8\necho \"IP $TP_POOL_TRAIN_IP $TP_ROLE_RE_WARD_ENDPOINT\"; tp_close; wait", c.env...)
 		if strings.HasPrefix(c.want, "FAIL") {
 			if !strings.Contains(out, c.want) {
 				t.Errorf("%s: %v\n%swanted %q", c.name, err, out, c.want)
@@ -111,7 +111,7 @@ addr -6 4: eth0    inet6 fd00::7/64 scope global
 func TestNoiseInAStep(t *testing.T) {
 	noisy := `srun() { printf 'welcome to n1\nno newline: '; command srun "$@"; }; export -f srun` + "\n"
 	out, err := inPools(t, map[string]string{"nodes": "NodeName=n1 X NodeAddr=192.0.2.9 Y\n"},
-		noisy+"tp_pool train 1 bash -c 'srun \"$@\"' srun --ntasks=1\ntp_meet_all\ntp_place POOL train train 0\necho \"IP $TP_POOL_TRAIN_IP\"; tp_close; wait")
+		noisy+"tp_pool train 1 2 bash -c 'srun \"$@\"' srun --ntasks=1\ntp_meet_all\ntp_place POOL train train 0\necho \"IP $TP_POOL_TRAIN_IP\"; tp_close; wait")
 	if err != nil || !strings.Contains(out, "IP 192.0.2.9") {
 		t.Errorf("%v\n%s", err, out)
 	}
@@ -121,14 +121,14 @@ func TestNoiseInAStep(t *testing.T) {
 // machine hold one lock.
 func TestThreeRanks(t *testing.T) {
 	out, err := inPools(t, map[string]string{"nodes": "NodeName=n1 X NodeAddr=192.0.2.1 Y\nNodeName=n2 X NodeAddr=192.0.2.2 Y\nNodeName=n3 X NodeAddr=192.0.2.3 Y\n"},
-		"tp_pool train 3 srun --ntasks=3\ntp_meet_all\ntp_place POOL train train 0\ntp_place ROLE train train 0\necho \"$TP_POOL_TRAIN_NODES|$TP_POOL_TRAIN_ADDRS|$TP_POOL_TRAIN_NNODES\"; tp_close; wait")
+		"tp_pool train 3 2 srun --ntasks=3\ntp_meet_all\ntp_place POOL train train 0\ntp_place ROLE train train 0\necho \"$TP_POOL_TRAIN_NODES|$TP_POOL_TRAIN_ADDRS|$TP_POOL_TRAIN_NNODES\"; tp_close; wait")
 	if err != nil || !strings.Contains(out, "n1 n2 n3|192.0.2.1 192.0.2.2 192.0.2.3|3") {
 		t.Errorf("%v\n%s", err, out)
 	}
 }
 
 func TestAStepThatCannotStart(t *testing.T) {
-	out, err := inPools(t, nil, "tp_pool train 1 bash -c 'echo \"srun: error: no way\" >&2; exit 1'\ntp_meet_all\necho went on")
+	out, err := inPools(t, nil, "tp_pool train 1 2 bash -c 'echo \"srun: error: no way\" >&2; exit 1'\ntp_meet_all\necho went on")
 	if err == nil || !strings.Contains(out, "FAIL the step on the nodes of pool train ended: srun: error: no way") {
 		t.Errorf("%v\n%s", err, out)
 	}
@@ -149,10 +149,12 @@ func TestPortWindows(t *testing.T) {
 	} {
 		out, err := inPools(t, nil, "tp_low="+strconv.Itoa(c.low)+" tp_high="+strconv.Itoa(c.high)+" SLURM_JOB_ID="+strconv.Itoa(c.job)+`
 tp_windows
-for p in "${tp_blocks[@]}"; do
+blocks=()
+while tp_block; do blocks+=("$tp_port"); done
+for p in "${blocks[@]}"; do
   if ((p % 16 || p < 1024 || p + 15 > 65535 || (p + 15 >= tp_low && p <= tp_high))); then echo "bad $p"; fi
 done
-echo "${tp_blocks[0]:-0} ${#tp_blocks[@]} $(printf '%s\n' "${tp_blocks[@]}" | sort -u | grep -c .)"`)
+echo "${blocks[0]:-0} ${#blocks[@]} $(printf '%s\n' "${blocks[@]}" | sort -u | grep -c .)"`)
 		want := strings.Join([]string{strconv.Itoa(c.first), strconv.Itoa(c.count), strconv.Itoa(c.count)}, " ") + "\n"
 		if c.count == 0 {
 			err = nil // grep finds none
@@ -166,7 +168,7 @@ echo "${tp_blocks[0]:-0} ${#tp_blocks[@]} $(printf '%s\n' "${tp_blocks[@]}" | so
 // Two jobs whose ids begin at the same block, on one machine and at once: the
 // second one gets another, until the first has ended.
 func TestIDsThatBeginAtTheSameBlock(t *testing.T) {
-	start := "tp_pool train 1 srun --ntasks=1\ntp_meet_all\ntp_place POOL train train 0\n"
+	start := "tp_pool train 1 2 srun --ntasks=1\ntp_meet_all\ntp_place POOL train train 0\n"
 	first := `(SLURM_JOB_ID=7
 ` + start + `echo "first $TP_POOL_TRAIN_PORT" >"$FAKE/first"
 until [[ -e $FAKE/over ]]; do sleep 0.05; done
@@ -179,7 +181,7 @@ tp_tmp=$(mktemp -d "$FAKE/tmp.XXXXXX")
 		first+"SLURM_JOB_ID=1430\n"+start+`echo "second $TP_POOL_TRAIN_PORT"
 tp_close
 : >"$FAKE/over"; wait
-tp_tmp=$(mktemp -d "$FAKE/tmp.XXXXXX") tp_pool_list=() tp_ask=() tp_hear=() tp_names=() tp_addrs=() tp_used=() SLURM_JOB_ID=2853
+tp_tmp=$(mktemp -d "$FAKE/tmp.XXXXXX") tp_pool_list=() tp_ask=() tp_hear=() tp_names=() tp_addrs=() tp_used=() tp_held=() tp_looked=0 SLURM_JOB_ID=2853
 `+start+`echo "third $TP_POOL_TRAIN_PORT"; tp_close; wait`, "PORTS=40000-62767")
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)

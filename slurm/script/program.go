@@ -83,6 +83,8 @@ func (s Step) check() error {
 		return fmt.Errorf("role %q runs on %d nodes from %d on, of %d", s.Role, s.Count, s.From, s.Nodes)
 	case s.Tasks < 0 || s.Tasks > 1 && s.MPI == "":
 		return fmt.Errorf("role %q: %d tasks per node, and none without MPI", s.Role, s.Tasks)
+	case s.Tasks > 1 && s.Tasks > s.CPUs:
+		return fmt.Errorf("role %q: %d tasks on the %d CPUs of each node: ask for more with --cpus-per-node", s.Role, s.Tasks, s.CPUs)
 	case s.MPI != "" && !mpiName.MatchString(s.MPI):
 		return fmt.Errorf("role %q: MPI plugin %q: expected a name such as pmix", s.Role, s.MPI)
 	case s.Driver && s.Body == "":

@@ -84,6 +84,9 @@ func (p *Program) forget(b *strings.Builder) {
 	} else {
 		b.WriteString("  *_HET_GROUP_*) unset \"$tp_var\" ;;\n")
 	}
+	if p.Request.Array != "" {
+		b.WriteString("  SLURM_ARRAY_*) ;;\n")
+	}
 	c := p.Request.Components[0]
 	var others []string
 	if len(c.GRES) == 0 {
@@ -134,7 +137,13 @@ func (p *Program) places(b *strings.Builder) {
 	fmt.Fprintf(b, "tp_interface=%s tp_family=%s tp_ports=%s\n", shell.Quote(p.Network.Interface), shell.Quote(p.Network.Family), shell.Quote(p.Network.Ports))
 	pools := p.pools()
 	for _, s := range pools {
-		fmt.Fprintf(b, "tp_pool %s %d srun %s --gres=none\n", s.Pool, s.Nodes, p.place(Step{Component: s.Component, NodeOffset: s.NodeOffset, Nodes: s.Nodes}, "tp-pool", 1))
+		blocks := 1 // the pool's own, and one for each of its roles
+		for _, o := range p.Steps {
+			if o.Pool == s.Pool {
+				blocks++
+			}
+		}
+		fmt.Fprintf(b, "tp_pool %s %d %d srun %s --gres=none\n", s.Pool, s.Nodes, blocks, p.place(Step{Component: s.Component, NodeOffset: s.NodeOffset, Nodes: s.Nodes}, "tp-pool", 1))
 	}
 	b.WriteString("tp_meet_all\n")
 	for _, s := range pools {

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/tuneplane/tp/slurm"
 )
@@ -102,6 +101,9 @@ func testEnvironment(t *testing.T, s suite, c slurm.Client) {
 		slurm.EnvVar{Name: "SLURM_NTASKS_PER_NODE", Value: "2"}, slurm.EnvVar{Name: "SLURM_CPUS_PER_TASK", Value: "2"},
 		slurm.EnvVar{Name: "SRUN_CPUS_PER_TASK", Value: "2"}, slurm.EnvVar{Name: "SLURM_SUBMIT_DIR", Value: s.cl.WorkDir},
 		slurm.EnvVar{Name: "SLURM_JOB_NAME", Value: r.Name}))
+	// Nothing of whoever submitted it, and no variable of the request is an option.
+	r.Env = append(r.Env, slurm.EnvVar{Name: "SBATCH_PARTITION", Value: "nosuch"}, slurm.EnvVar{Name: "SBATCH_HOLD", Value: "1"})
+	r.Script += "[ -z \"${LC_ALL+set}${SLURM_JWT+set}${TP_E2E_SLURM+set}${TP_E2E_SLURMRESTD+set}\" ] || exit 8\n[ \"$HOME\" = / ] || exit 9\n[ \"$SBATCH_PARTITION\" = nosuch ] || exit 10\n"
 	jobs := s.await(t, c, submit(t, c, r), ended)
 	if j := jobs[0]; j.State != slurm.Completed {
 		t.Errorf("a variable arrived changed: %s, exit code %d", j.State, j.ExitCode)
@@ -152,37 +154,6 @@ func testOddName(t *testing.T, s suite, c slurm.Client) {
 	}
 }
 
-func testEveryField(t *testing.T, s suite, c slurm.Client) {
-	snap, err := c.Snapshot(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	nodes := snap.NodesIn(s.cl.First.Partition)
-	first := submit(t, c, s.request("before", "sleep 30\n"))
-	r := s.request("fields", "true\n", s.cl.First)
-	r.Hold, r.Requeue, r.Nice = true, true, 50
-	r.Output = s.cl.WorkDir + "/conform 100%%.out"
-	r.Dependency = "afterany:" + first.String()
-	r.Begin = time.Now().Add(24 * time.Hour).Truncate(time.Second)
-	r.Signal = slurm.Signal{Name: "USR1", Before: time.Minute, BatchOnly: true}
-	r.MailType, r.MailUser = []string{"FAIL"}, s.cl.User
-	comp := &r.Components[0]
-	comp.Constraint, comp.QOS = nodes[0].Features[0], "low"
-	comp.NodeList, comp.Exclude = []string{nodes[0].Name}, []string{nodes[1].Name}
-	comp.Licenses, comp.Share = "matlab:1", slurm.Exclusive
-	id := submit(t, c, r)
-	jobs := show(t, c, id)
-	r.Output = jobs[0].Output // some releases show it expanded
-	s.agree(t, r, jobs)
-	j := jobs[0]
-	if j.Required != nodes[0].Name || j.Excluded != nodes[1].Name || j.Licenses != "matlab:1" || !strings.HasPrefix(j.Dependency, r.Dependency) {
-		t.Errorf("required %q, excluded %q, licences %q, dependency %q", j.Required, j.Excluded, j.Licenses, j.Dependency)
-	}
-	if j.State != slurm.Pending || j.Reason != "JobHeldUser" {
-		t.Errorf("held job is %s %s", j.State, j.Reason)
-	}
-}
-
 func testHeld(t *testing.T, s suite, c slurm.Client) {
 	r := s.request("held", "true\n")
 	r.Hold = true
@@ -191,7 +162,15 @@ func testHeld(t *testing.T, s suite, c slurm.Client) {
 		t.Fatalf("%+v, %v", sub, err)
 	}
 	t.Cleanup(func() { _ = c.Cancel(context.WithoutCancel(t.Context()), sub.ID) })
-	if !slices.ContainsFunc(sub.Warnings, func(w string) bool { return strings.Contains(w, "held") }) {
+	if j := show(t, c, sub.ID)[0]; j.State != slurm.Pending || j.Reason != "JobHeldUser" {
+		t.Errorf("held job is %s %s", j.State, j.Reason)
+	}
+	info, err := c.Info(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	// sbatch says nothing about a hold that it was asked for.
+	if info.Dialect != "" && !slices.ContainsFunc(sub.Warnings, func(w string) bool { return strings.Contains(w, "held") }) {
 		t.Errorf("no warning says that the job is held: %q", sub.Warnings)
 	}
 }

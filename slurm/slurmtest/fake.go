@@ -22,13 +22,18 @@ type Fake struct {
 	Hidden bool
 	// OnJobs fails a question about ids.
 	OnJobs error
+	// Bare makes States tell ids and states alone, as slurmrestd does where
+	// there is no squeue.
+	Bare bool
 
-	mu       sync.Mutex
-	jobs     []slurm.Job
-	submits  int
-	looks    int
-	cancels  []slurm.JobID
-	warnings []string
+	mu        sync.Mutex
+	jobs      []slurm.Job
+	submits   int
+	looks     int
+	states    int
+	jobsAsked int
+	cancels   []slurm.JobID
+	warnings  []string
 }
 
 var _ slurm.Client = (*Fake)(nil)
@@ -59,7 +64,7 @@ func (f *Fake) Submit(_ context.Context, r *slurm.Request) (slurm.Submitted, err
 		for i, c := range r.Components {
 			j := slurm.Job{ID: id + slurm.JobID(i), Name: r.Name, User: "ann", State: slurm.Pending, Reason: "Priority", Partition: c.Partition,
 				Nodes: c.Nodes, Tasks: c.Tasks(), CPUsPerTask: c.CPUsPerTask, Memory: c.Memory, GRES: c.GRES, TimeLimit: c.TimeLimit,
-				Account: c.Account, QOS: c.QOS, Comment: r.Comment, WorkDir: r.WorkDir, Requeue: r.Requeue}
+				Account: c.Account, QOS: c.QOS, Comment: r.Comment, WorkDir: r.WorkDir, Output: r.Output, Requeue: r.Requeue}
 			if len(r.Components) > 1 {
 				j.HetJob, j.HetOffset = id, i
 			}
@@ -72,15 +77,32 @@ func (f *Fake) Submit(_ context.Context, r *slurm.Request) (slurm.Submitted, err
 	return slurm.Submitted{ID: id, Warnings: f.warnings}, nil
 }
 
-// States is Jobs.
+// States is Jobs, counted. Bare ones have ids and states alone.
 func (f *Fake) States(ctx context.Context, ids ...slurm.JobID) ([]slurm.Job, error) {
-	return f.Jobs(ctx, ids...)
+	jobs, err := f.Jobs(ctx, ids...)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.jobsAsked, f.states = f.jobsAsked-1, f.states+1
+	for i, j := range jobs {
+		if f.Bare && !j.FromDB {
+			jobs[i] = slurm.Job{ID: j.ID, HetJob: j.HetJob, HetOffset: j.HetOffset, State: j.State, Flags: j.Flags}
+		}
+	}
+	return jobs, err
+}
+
+// Asked counts the questions for states and for whole jobs.
+func (f *Fake) Asked() (states, jobs int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.states, f.jobsAsked
 }
 
 // Jobs finds by id, all components of a heterogeneous one.
 func (f *Fake) Jobs(_ context.Context, ids ...slurm.JobID) ([]slurm.Job, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.jobsAsked++
 	if f.OnJobs != nil {
 		return nil, f.OnJobs
 	}

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -159,11 +160,11 @@ func (d *Restd) handler() http.Handler {
 		}
 		reply(w, 200, load("cancel"))
 	})
-	mux.HandleFunc("GET "+dbd+"/jobs", func(w http.ResponseWriter, r *http.Request) { d.history(w, r.URL.Query().Get("job_name"), 0) })
-	mux.HandleFunc("GET "+dbd+"/job/{id}", func(w http.ResponseWriter, r *http.Request) {
-		id, _ := strconv.Atoi(r.PathValue("id"))
-		d.history(w, "", id)
+	mux.HandleFunc("GET "+ctld+"/jobs/state", d.states)
+	mux.HandleFunc("GET "+dbd+"/jobs", func(w http.ResponseWriter, r *http.Request) {
+		d.history(w, r.URL.Query().Get("job_name"), r.URL.Query()["step"]...)
 	})
+	mux.HandleFunc("GET "+dbd+"/job/{id}", func(w http.ResponseWriter, r *http.Request) { d.history(w, "", r.PathValue("id")) })
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/plain")
 		w.WriteHeader(http.StatusNotFound)
@@ -249,15 +250,38 @@ func (d *Restd) withLeader(id int) []map[string]any {
 	return out
 }
 
-// history is accounting's list by name or id.
-func (d *Restd) history(w http.ResponseWriter, name string, id int) {
+// states tells ids and states alone. A comma in the query is refused, as by the
+// real one.
+func (d *Restd) states(w http.ResponseWriter, r *http.Request) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	list := []any{}
+	for _, text := range r.URL.Query()["job_id"] {
+		id, err := strconv.Atoi(text)
+		if err != nil {
+			reply(w, 500, map[string]any{"jobs": []any{}, "errors": []any{map[string]any{"error_number": 9000, "error": "Query empty or not RFC7320 compliant"}}})
+			return
+		}
+		for _, j := range d.withLeader(id) {
+			text := fmt.Sprint(j["job_id"])
+			if whole(j["het_job_id"]) != 0 {
+				text += fmt.Sprintf("+%d", whole(j["het_job_offset"]))
+			}
+			list = append(list, map[string]any{"job_id": text, "state": j["job_state"]})
+		}
+	}
+	reply(w, 200, map[string]any{"jobs": list, "errors": []any{}, "warnings": []any{}})
+}
+
+// history is accounting's list by name or ids.
+func (d *Restd) history(w http.ResponseWriter, name string, ids ...string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	doc := load("dbjobs")
 	record := doc["jobs"].([]any)[0].(map[string]any)
 	list := []any{}
 	for _, j := range d.jobs {
-		if j["name"] != name && j["job_id"] != id {
+		if j["name"] != name && !slices.Contains(ids, fmt.Sprint(j["job_id"])) {
 			continue
 		}
 		r := maps.Clone(record)

@@ -121,6 +121,41 @@ func (b *Jobs) Model() []slurm.Job {
 	return out
 }
 
+// JobStates is what the controller tells in /jobs/state: ids and states alone.
+type JobStates struct {
+	Envelope
+	Jobs []struct {
+		ID    Text  `json:"job_id"` // "12", "12+1" of a component, "12_3" of an array
+		State Words `json:"state"`
+	} `json:"jobs"`
+}
+
+func (b *JobStates) Empty() bool { return len(b.Jobs) == 0 }
+
+// Model is the list with nothing but ids and states. The number before a + is
+// the component's own; those of a job follow each other, the leader first.
+func (b *JobStates) Model() []slurm.Job {
+	var out []slurm.Job
+	for _, w := range b.Jobs {
+		text, task, isTask := strings.Cut(string(w.ID), "_")
+		text, component, isHet := strings.Cut(text, "+")
+		id, offset := ParseNum(text).Count(), ParseNum(component).Count()
+		if id <= 0 || id > noVal || isHet && offset >= id {
+			continue
+		}
+		j := slurm.Job{ID: slurm.JobID(id)}
+		if isHet {
+			j.HetJob, j.HetOffset = slurm.JobID(id-offset), offset
+		}
+		if isTask {
+			j.ArrayJob, j.ArrayTask = j.ID, task
+		}
+		j.State, j.Flags = jobState(w.State)
+		out = append(out, j)
+	}
+	return out
+}
+
 // DBJobs is accounting's list of jobs.
 type DBJobs struct {
 	Envelope

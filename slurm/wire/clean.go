@@ -7,14 +7,20 @@ import (
 )
 
 // Decode reads a body into v. v0.0.39 to .41 may print bare Infinity and NaN,
-// which is no JSON (SchedMD bug 20817): they are cleaned away and read again.
+// which is no JSON (SchedMD bug 20817): they are replaced and read again. A part
+// of the wrong kind, such as {} for a list, stays empty; a body that is no
+// object at all is an error.
 func Decode(body []byte, v any) error {
 	err := json.Unmarshal(body, v)
 	var syntax *json.SyntaxError
 	if errors.As(err, &syntax) {
 		if cleaned := clean(body); !bytes.Equal(cleaned, body) {
-			return json.Unmarshal(cleaned, v)
+			err = json.Unmarshal(cleaned, v)
 		}
+	}
+	var odd *json.UnmarshalTypeError
+	if errors.As(err, &odd) && odd.Field != "" {
+		return nil
 	}
 	return err
 }
@@ -22,8 +28,9 @@ func Decode(body []byte, v any) error {
 // bare are the words that C's printf makes of non-finite numbers, longest first.
 var bare = [][]byte{[]byte("Infinity"), []byte("infinity"), []byte("inf"), []byte("NaN"), []byte("nan")}
 
-// clean replaces bare non-finite numbers outside strings by null. It returns
-// body itself when there are none.
+// clean replaces bare non-finite numbers outside strings: no limit by
+// "Infinity", which Num reads, the others by null. It returns body itself when
+// there are none.
 func clean(body []byte) []byte {
 	var out []byte
 	inString, from := false, 0
@@ -38,11 +45,14 @@ func clean(body []byte) []byte {
 				if !bytes.HasPrefix(body[i:], word) {
 					continue
 				}
-				end := i
+				end, instead := i, `"Infinity"`
 				if end > from && body[end-1] == '-' {
-					end--
+					end, instead = end-1, "null"
 				}
-				out = append(append(out, body[from:end]...), "null"...)
+				if c == 'N' || c == 'n' {
+					instead = "null"
+				}
+				out = append(append(out, body[from:end]...), instead...)
 				i += len(word) - 1
 				from = i + 1
 				break

@@ -10,8 +10,13 @@ import (
 
 // DBJob is a job of accounting, another schema than the controller's.
 type DBJob struct {
-	JobID   Num         `json:"job_id"`
-	Het     Maybe[het]  `json:"het"`
+	JobID Num        `json:"job_id"`
+	Het   Maybe[het] `json:"het"`
+	Array Maybe[struct {
+		JobID Num  `json:"job_id"`
+		Task  Num  `json:"task_id"`
+		Tasks Text `json:"task"`
+	}] `json:"array"`
 	Name    Text        `json:"name"`
 	User    Text        `json:"user"`
 	Cluster Text        `json:"cluster"`
@@ -103,6 +108,7 @@ func (w *DBJob) Model() slurm.Job {
 	if !strings.EqualFold(string(w.Nodes), "None assigned") {
 		j.NodeList = string(w.Nodes)
 	}
+	j.ArrayJob, j.ArrayTask = array(w.Array.V.JobID, w.Array.V.Task, w.Array.V.Tasks)
 	j.State, j.Flags = jobState(s.Current)
 	total := gresOf(w.TRES.V.Allocated)
 	if len(total) == 0 {
@@ -113,7 +119,7 @@ func (w *DBJob) Model() slurm.Job {
 			j.Nodes = cmp.Or(j.Nodes, t.Count.Count())
 		}
 	}
-	j.Total, j.GRES = total, perNode(total, j.Nodes)
+	j.Total, j.GRES = total, PerNode(total, j.Nodes)
 	return j
 }
 

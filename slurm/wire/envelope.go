@@ -11,7 +11,7 @@ import (
 // Slurm error numbers that change what tp does (slurm_errno.h).
 const (
 	ErrProtocolAuth   = 1007 // SLURM_PROTOCOL_AUTHENTICATION_ERROR
-	ErrAuthExpired    = 1017 // ESLURM_AUTH_EXPIRED
+	ErrAuthExpired    = 6001 // ESLURM_AUTH_EXPIRED
 	ErrInvalidJobID   = 2017 // ESLURM_INVALID_JOB_ID
 	ErrZeroBytes      = 5005 // SLURM_PROTOCOL_SOCKET_ZERO_BYTES_SENT
 	ErrNoDBConnection = 7000 // ESLURM_DB_CONNECTION

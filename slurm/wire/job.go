@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"cmp"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/tuneplane/tp/slurm"
 )
@@ -14,6 +16,9 @@ type Job struct {
 	JobID       Num         `json:"job_id"`
 	HetJob      Num         `json:"het_job_id"`
 	HetOffset   Num         `json:"het_job_offset"`
+	ArrayJob    Num         `json:"array_job_id"`
+	ArrayTask   Num         `json:"array_task_id"`
+	ArrayTasks  Text        `json:"array_task_string"` // of tasks that are one record still
 	Name        Text        `json:"name"`
 	User        Text        `json:"user_name"`
 	Comment     Text        `json:"comment"`
@@ -48,6 +53,7 @@ type Job struct {
 	Output      Text        `json:"standard_output"`
 	Requeue     Maybe[bool] `json:"requeue"`
 	Cluster     Text        `json:"cluster"`
+	wanted
 }
 
 // Model is the job in the words of package slurm.
@@ -91,15 +97,35 @@ func (w *Job) Model() slurm.Job {
 	if j.HetJob != 0 {
 		j.HetOffset = w.HetOffset.Count()
 	}
+	if j.End.Sub(j.Start) > century { // no limit is 4294967295 seconds
+		j.End = time.Time{}
+	}
+	j.ArrayJob, j.ArrayTask = array(w.ArrayJob, w.ArrayTask, w.ArrayTasks)
 	j.State, j.Flags = jobState(w.State)
+	w.fill(&j)
 	switch {
 	case len(j.GRES) == 0:
-		j.GRES = perNode(j.Total, j.Nodes)
+		j.GRES = PerNode(j.Total, j.Nodes)
 	case w.Allocated == "":
 		// 22.05 counts a pending job's devices for one node only.
 		j.Total = overNodes(j.GRES, j.Nodes)
 	}
 	return j
+}
+
+const century = 100 * 365 * 24 * time.Hour
+
+// array is a job's place in an array: some dialects give every job an
+// array_job_id, so the task decides.
+func array(id, task Num, tasks Text) (slurm.JobID, string) {
+	switch {
+	case ID(id) == 0:
+	case tasks != "":
+		return ID(id), string(tasks)
+	case task.Set:
+		return ID(id), strconv.Itoa(task.Count())
+	}
+	return 0, ""
 }
 
 // jobState splits ["RUNNING","COMPLETING"]: the base state comes first.
@@ -111,9 +137,9 @@ func jobState(w Words) (slurm.State, []string) {
 	return state, append(append([]string{}, flags...), w[1:]...)
 }
 
-// perNode spreads a total over nodes, rounding up: jobs that asked for GPUs
+// PerNode spreads a total over nodes, rounding up: jobs that asked for GPUs
 // per job have no count per node.
-func perNode(total []slurm.GRES, nodes int) []slurm.GRES {
+func PerNode(total []slurm.GRES, nodes int) []slurm.GRES {
 	out := slices.Clone(total)
 	for i := range out {
 		n := max(1, nodes)

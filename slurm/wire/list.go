@@ -7,15 +7,15 @@ import (
 	"strings"
 )
 
-// Text is a string that may come as null, a number or something else, which
-// is then kept as its raw text.
+// Text is a string that may come as null or {}, or as a number, which is then
+// kept as it is written.
 type Text string
 
 // UnmarshalJSON never fails.
 func (t *Text) UnmarshalJSON(b []byte) error {
 	var s string
 	switch {
-	case bytes.Equal(b, []byte("null")):
+	case bytes.Equal(b, []byte("null")), len(b) > 0 && (b[0] == '{' || b[0] == '['):
 		*t = ""
 	case json.Unmarshal(b, &s) == nil:
 		*t = Text(s)

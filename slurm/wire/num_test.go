@@ -2,6 +2,8 @@ package wire
 
 import (
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"reflect"
 	"testing"
 )
@@ -79,7 +81,7 @@ func TestExitCodeShapes(t *testing.T) {
 
 func TestCleanTouchesOnlyBareWords(t *testing.T) {
 	for in, want := range map[string]string{
-		`{"a":Infinity,"b":-Infinity,"c":nan,"d":[inf,-inf,NaN]}`: `{"a":null,"b":null,"c":null,"d":[null,null,null]}`,
+		`{"a":Infinity,"b":-Infinity,"c":nan,"d":[inf,-inf,NaN]}`: `{"a":"Infinity","b":null,"c":null,"d":["Infinity",null,null]}`,
 		`{"a":"Infinity \" nan","b":null,"infinite":"inf"}`:       `{"a":"Infinity \" nan","b":null,"infinite":"inf"}`,
 		`{"a":1}`: `{"a":1}`,
 	} {
@@ -88,7 +90,7 @@ func TestCleanTouchesOnlyBareWords(t *testing.T) {
 		}
 	}
 	var v struct{ Level Num }
-	if err := Decode([]byte(`{"level":Infinity}`), &v); err != nil || v.Level.Set {
+	if err := Decode([]byte(`{"level":Infinity}`), &v); err != nil || !v.Level.Infinite {
 		t.Errorf("decode: %+v, %v", v, err)
 	}
 }
@@ -103,6 +105,19 @@ func FuzzDecode(f *testing.F) {
 		`{"pings":[{"responding":true}],"meta":{"Slurm":{"release":22.05}}}`, `[inf`, `null`,
 	} {
 		f.Add([]byte(seed))
+	}
+	for _, dir := range recorded(f) {
+		files, err := filepath.Glob(filepath.Join(dir, "*.json"))
+		if err != nil || len(files) == 0 {
+			f.Fatalf("%s: %v", dir, err)
+		}
+		for _, file := range files {
+			body, err := os.ReadFile(file)
+			if err != nil {
+				f.Fatal(err)
+			}
+			f.Add(body)
+		}
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
 		for _, v := range []Answer{new(Jobs), new(DBJobs), new(Nodes), new(Partitions), new(Reservations), new(Ping), new(Submission), new(Cancellation), new(Clusters)} {
@@ -133,4 +148,26 @@ func FuzzDecode(f *testing.F) {
 			}
 		}
 	})
+}
+
+// A partition's limits, flat and nested; "no limit" is -1, infinite or null.
+func TestPartitionLimits(t *testing.T) {
+	for _, c := range []struct {
+		text string
+		want [4]int64
+	}{
+		{`{"min nodes per job":2,"maximum_nodes_per_job":4,"maximum_cpus_per_node":32,"maximum_memory_per_node":64000}`, [4]int64{2, 4, 32, 64000}},
+		{`{"min nodes per job":0,"maximum_nodes_per_job":-1,"maximum_cpus_per_node":-1,"maximum_memory_per_node":null}`, [4]int64{}},
+		{`{"minimums":{"nodes":2},"maximums":{"nodes":{"set":true,"infinite":false,"number":4},"cpus_per_node":{"set":true,"number":32},"partition_memory_per_node":{"set":true,"number":64000}}}`, [4]int64{2, 4, 32, 64000}},
+		{`{"minimums":{"nodes":0},"maximums":{"nodes":{"set":false,"infinite":true,"number":0},"cpus_per_node":{"set":false,"infinite":true,"number":0},"partition_memory_per_node":{"set":true,"number":0}}}`, [4]int64{}},
+	} {
+		var w Partition
+		if err := Decode([]byte(c.text), &w); err != nil {
+			t.Fatal(err)
+		}
+		p := w.Model()
+		if got := [4]int64{int64(p.MinNodes), int64(p.MaxNodes), int64(p.MaxCPUsPerNode), int64(p.MaxMemPerNode)}; got != c.want {
+			t.Errorf("%s: %v, wanted %v", c.text, got, c.want)
+		}
+	}
 }

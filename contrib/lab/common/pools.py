@@ -2,8 +2,8 @@
 
 tp describes the job to every process in the environment. For a role `rollout` on two nodes it says, among others,
 
-    TP_ROLE_ROLLOUT_ADDRS="node7 node8"     one address per node
-    TP_ROLE_ROLLOUT_PORT=24016              the first of sixteen ports that are this role's on each of its nodes
+    TP_ROLE_ROLLOUT_ADDRS="10.0.0.7 10.0.0.8"   one address per node
+    TP_ROLE_ROLLOUT_PORT=24016                  the first of sixteen ports that are this role's on each of its nodes
 
 and to each process who it is: TP_ROLE=rollout, TP_NODE_RANK=1.
 

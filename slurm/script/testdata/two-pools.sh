@@ -55,10 +55,12 @@ export TP_EXPERIMENT='it'\''s'
 
 # ---- the run -------------------------------------------------------------------
 export TP_CODE_DIR=$TP_RUN_DIR/code TP_OUT_DIR=$TP_RUN_DIR/out
-export TP_RESTART=${SLURM_RESTART_COUNT:-0} TP_LOG_SUFFIX=
-if ((TP_ATTEMPT > 1)); then TP_LOG_SUFFIX=.attempt$TP_ATTEMPT; fi
+export TP_RESTART=${SLURM_RESTART_COUNT:-0} TP_LOG_SUFFIX
+tp_task=${SLURM_ARRAY_TASK_ID:+.$SLURM_ARRAY_TASK_ID} # of an array: its tasks share the run directory
+TP_LOG_SUFFIX=${tp_task:+.task${tp_task#.}}
+if ((TP_ATTEMPT > 1)); then TP_LOG_SUFFIX+=.attempt$TP_ATTEMPT; fi
 if ((TP_RESTART > 0)); then TP_LOG_SUFFIX+=.restart$TP_RESTART; fi
-tp_mark=$TP_ATTEMPT.$TP_RESTART tp_cause=''
+tp_mark=$TP_ATTEMPT.$TP_RESTART$tp_task tp_cause=''
 declare -A tp_pid=() # of the roles that run
 tp_tmp=$(mktemp -d "${TMPDIR:-/tmp}/tp.XXXXXX")
 tp_log=$TP_RUN_DIR/logs/job-$SLURM_JOB_ID.log
@@ -86,9 +88,9 @@ tp_end() { # STATE EXIT ROLE MESSAGE
 
 # ---- claim: one job per attempt, even if it was submitted twice ------------------
 printf '%s\n' "$SLURM_JOB_ID" >"$TP_RUN_DIR/claims/.$TP_ATTEMPT.$SLURM_JOB_ID"
-ln "$TP_RUN_DIR/claims/.$TP_ATTEMPT.$SLURM_JOB_ID" "$TP_RUN_DIR/claims/$TP_ATTEMPT" 2>/dev/null || true
+ln "$TP_RUN_DIR/claims/.$TP_ATTEMPT.$SLURM_JOB_ID" "$TP_RUN_DIR/claims/$TP_ATTEMPT$tp_task" 2>/dev/null || true
 rm -f "$TP_RUN_DIR/claims/.$TP_ATTEMPT.$SLURM_JOB_ID"
-tp_owner=$(cat "$TP_RUN_DIR/claims/$TP_ATTEMPT")
+tp_owner=$(cat "$TP_RUN_DIR/claims/$TP_ATTEMPT$tp_task")
 if [[ $tp_owner != "$SLURM_JOB_ID" ]]; then
   [[ $tp_owner != [0-9]* ]] || tp_owner="job $tp_owner"
   tp_say "attempt $TP_ATTEMPT of $TP_RUN_ID belongs to $tp_owner; this job, $SLURM_JOB_ID, ends without doing anything"
@@ -266,7 +268,7 @@ tp_mpi() { # PLUGIN: srun must have it
 tp_role() { # FUNCTION ROLE [FROM]: runs once per node (MPI: once per task), under srun
   set -euo pipefail
   export TP_ROLE=$2 TP_NODE_RANK=$((${SLURM_NODEID:-0} + ${3:-0}))
-  local rc=0 node=${SLURMD_NODENAME:-$HOSTNAME} mark=$TP_ATTEMPT.$TP_RESTART
+  local rc=0 node=${SLURMD_NODENAME:-$HOSTNAME} mark=$TP_ATTEMPT.$TP_RESTART${SLURM_ARRAY_TASK_ID:+.$SLURM_ARRAY_TASK_ID}
   if ! cd "$TP_EXP_DIR"; then
     echo "tp: $TP_EXP_DIR is not visible on $node: run_root must be a directory that all nodes share" >&2
     exit 66
@@ -274,12 +276,12 @@ tp_role() { # FUNCTION ROLE [FROM]: runs once per node (MPI: once per task), und
   # Not srun --output: its %t is 4294967295 for the first task of a component's
   # step on 24.11 and 26.05.
   exec >>"$TP_RUN_DIR/logs/$TP_ROLE.node$TP_NODE_RANK$TP_LOG_SUFFIX.log" 2>&1
-  trap : TERM # the role answers; this shell reports
+  trap : TERM USR1 USR2 # the role answers, also to a warning (--signal); this shell reports
   exec 3>&2 2>/dev/null # bash would print its own code when a signal ends the role
   set +e
   (
     exec 2>&3 3>&-
-    trap - TERM
+    trap - TERM USR1 USR2
     set -euo pipefail
     "$1"
   )
@@ -294,18 +296,14 @@ tp_role() { # FUNCTION ROLE [FROM]: runs once per node (MPI: once per task), und
 # One step per pool, started like its roles and so with the same ranks, tells
 # about its nodes and holds ports on them until this script closes its stdin.
 # What it says begins with "tp:RANK ": a site's prologs may print as well.
-declare -A tp_ask=() tp_hear=() tp_step=() tp_size=() tp_answers=() tp_names=() tp_addrs=() tp_used=() tp_node_is=() tp_address=()
+declare -A tp_ask=() tp_hear=() tp_step=() tp_size=() tp_answers=() tp_lack=() tp_held=() tp_names=() tp_addrs=() tp_used=() tp_node_is=() tp_address=()
 tp_low=65536 tp_high=0 tp_pool_list=()
 tp_node() { # INTERFACE PORTS: on each node of a pool
-  trap '' TERM # asked to stop are the roles; this ends with its stdin
-  local rank=${SLURM_PROCID:-0} node=${SLURMD_NODENAME:-$HOSTNAME} low high family address what port ranks idle='' dir='' d fd
+  trap '' HUP INT QUIT TERM USR1 USR2 # meant for the roles; this ends with its stdin
+  local rank=${SLURM_PROCID:-0} node=${SLURMD_NODENAME:-$HOSTNAME} low high family address what list port word answer idle='' dir='' d fd
   local -A lock=()
   PATH+=:/usr/sbin:/sbin
   printf 'tp:%s node %s %s-%s\n' "$rank" "$node" "$(</proc/sys/kernel/random/boot_id)" "$(readlink /proc/self/ns/net)"
-  for family in 4 6; do
-    address=$(tp_own "$family" "$1") || address=''
-    [[ -z $address ]] || printf 'tp:%s own%s %s\n' "$rank" "$family" "$address"
-  done
   if [[ -n $1 ]] && ! grep -q "^ *$1:" /proc/net/dev; then
     printf 'tp:%s fault there is no interface %s; there are %s\n' "$rank" "$1" "$(sed -n 's/^ *\([^ ]*\):.*/\1/p' /proc/net/dev | paste -sd ' ')"
   elif [[ -n $1 ]] && ! command -v ip >/dev/null; then
@@ -334,28 +332,41 @@ tp_node() { # INTERFACE PORTS: on each node of a pool
       if [[ -d $d/tp-ports && ! -L $d/tp-ports && -w $d/tp-ports ]]; then dir=$d/tp-ports && break; fi
     done
   fi
-  while read -r what port ranks; do
+  while read -r what list; do
+    answer=''
     case $what in
-    idle) [[ " $port $ranks " != *" $rank "* ]] || idle=1 ;; # another rank of this machine answers
-    drop) if [[ -n ${lock[$port]:-} ]]; then
-      fd=${lock[$port]}
-      exec {fd}<&-
-    fi ;;
+    own)
+      for family in 4 6; do
+        address=$(tp_own "$family" "$1") || address=''
+        [[ -z $address ]] || answer+="tp:$rank own$family $address"$'\n'
+      done
+      answer+="tp:$rank done"$'\n'
+      ;;
+    idle) [[ " $list " != *" $rank "* ]] || idle=1 ;; # another rank of this machine answers
+    drop)
+      if [[ -n ${lock[$list]:-} ]]; then
+        fd=${lock[$list]}
+        exec {fd}<&-
+      fi
+      ;;
     hold)
       [[ -z $idle ]] || continue
-      if [[ -n $dir ]]; then
-        (umask 022 && set -C && : >"$dir/$port") 2>/dev/null || true
-        fd=''
-        if [[ ! -f $dir/$port || -L $dir/$port ]] || ! { exec {fd}<"$dir/$port"; } 2>/dev/null || ! flock -n "$fd"; then
-          [[ -z $fd ]] || exec {fd}<&-
-          printf 'tp:%s busy %s\n' "$rank" "$port"
-          continue
+      for port in $list; do
+        word=held fd=''
+        if [[ -n $dir ]]; then
+          [[ -e $dir/$port ]] || (umask 022 && set -C && : >"$dir/$port") 2>/dev/null || true
+          if [[ -f $dir/$port && ! -L $dir/$port ]] && { exec {fd}<"$dir/$port"; } 2>/dev/null && flock -n "$fd"; then
+            lock[$port]=$fd
+          else
+            word=busy
+            [[ -z $fd ]] || exec {fd}<&-
+          fi
         fi
-        lock[$port]=$fd
-      fi
-      printf 'tp:%s held %s\n' "$rank" "$port"
+        answer+="tp:$rank $word $port"$'\n'
+      done
       ;;
     esac
+    printf '%s' "$answer"
   done
 }
 tp_own() { # 4|6 INTERFACE: this node's own address; without an interface that of the default route
@@ -374,10 +385,10 @@ tp_own() { # 4|6 INTERFACE: this node's own address; without an interface that o
   if [[ -z $found && -z $2 && $1 == 4 ]] && ! command -v ip >/dev/null; then found=$(hostname -I 2>/dev/null | tr ' ' '\n' | grep -m 1 '^[0-9.]*$'); fi
   printf '%s\n' "$found"
 }
-tp_pool() { # POOL NODES SRUN...: starts the pool's step
+tp_pool() { # POOL NODES BLOCKS SRUN...: starts the pool's step, which shall hold so many blocks of ports
   local pool=$1 ask hear
-  tp_pool_list+=("$pool") tp_size[$pool]=$2
-  shift 2
+  tp_pool_list+=("$pool") tp_size[$pool]=$2 tp_lack[$pool]=$3
+  shift 3
   mkfifo "$tp_tmp/$pool.ask" "$tp_tmp/$pool.hear"
   exec {ask}<>"$tp_tmp/$pool.ask" {hear}<>"$tp_tmp/$pool.hear"
   tp_ask[$pool]=$ask tp_hear[$pool]=$hear
@@ -423,7 +434,6 @@ tp_meet() { # POOL: hears what its nodes say of themselves
     read -r rank what a b <<<"$tp_line"
     case $what in
     node) tp_node_is[$pool,$rank]=$a machine[$rank]=$b ;;
-    own4 | own6) tp_address[$a,$pool,$rank]='' tp_address[$what,$pool,$rank]=$a ;;
     range)
       if ((a < tp_low)); then tp_low=$a; fi
       if ((b > tp_high)); then tp_high=$b; fi
@@ -453,8 +463,23 @@ tp_resolve() { # 4|6 NAME: its first address that is of use to another node
   *) if [[ $1 == 4 ]]; then printf '%s\n' "$2"; fi ;;
   esac
 }
-tp_meet_all() { # names and addresses of all pools, in rank order
-  local pool rank node addr list='' source got sources first=4 other=6
+tp_owns() { # asks all nodes for their own addresses
+  local pool left rank what a
+  for pool in "${tp_pool_list[@]}"; do printf 'own\n' >&"${tp_ask[$pool]}"; done
+  for pool in "${tp_pool_list[@]}"; do
+    left=${tp_size[$pool]}
+    while ((left > 0)); do
+      tp_listen "$pool"
+      read -r rank what a <<<"$tp_line"
+      case $what in
+      own4 | own6) tp_address[$what,$pool,$rank]=$a ;;
+      done) left=$((left - 1)) ;;
+      esac
+    done
+  done
+}
+tp_meet_all() { # names and addresses of all pools in rank order, and ports
+  local pool rank node list='' sources first=4 other=6
   local -A slurm=()
   for pool in "${tp_pool_list[@]}"; do tp_meet "$pool"; done
   if [[ $tp_family == ipv6 ]]; then first=6 other=4; fi
@@ -466,10 +491,12 @@ tp_meet_all() { # names and addresses of all pools, in rank order
     for node in "${tp_node_is[@]}"; do list+=,$node; done
     while read -r node addr; do slurm[$node]=$addr; done < <(scontrol -o show node "${list#,}" 2>/dev/null | sed -n 's/^NodeName=\([^ ]*\) .*NodeAddr=\([^ ]*\) .*/\1 \2/p')
   fi
+  local addr source asked=''
   for pool in "${tp_pool_list[@]}"; do
     for ((rank = 0; rank < tp_size[$pool]; rank++)); do
       node=${tp_node_is[$pool,$rank]} addr=''
       for source in $sources; do
+        if [[ $source == own* && -z $asked ]]; then asked=1 && tp_owns; fi
         case $source in
         slurm*) addr=$(tp_resolve "${source#slurm}" "${slurm[$node]:-$node}") ;;
         own*) addr=${tp_address[$source,$pool,$rank]:-} ;;
@@ -482,50 +509,72 @@ tp_meet_all() { # names and addresses of all pools, in rank order
       tp_addrs[$pool]+=${tp_addrs[$pool]:+ }$addr
     done
   done
-  tp_windows
+  tp_hold
 }
 # Ports below the ephemeral range of every node, where no connection takes one
 # by chance; above it where there is no room below; system services are at home
-# below 10000, so these come last.
-tp_windows() { # sets tp_blocks: the first ports of all blocks of 16, in the order to try
-  local from to all=() windows=() i n
-  if [[ -n $tp_ports ]]; then
-    windows=("${tp_ports/-/ }")
-  else
-    windows=("10000 $((tp_low - 1))" "$((tp_high > 9999 ? tp_high + 1 : 10000)) 65535" "1024 $((tp_low < 10000 ? tp_low - 1 : 9999))")
-  fi
-  tp_blocks=()
-  for i in "${!windows[@]}"; do
-    read -r from to <<<"${windows[$i]}"
-    all=()
-    for ((n = (from + 15) / 16 * 16; n + 15 <= to; n += 16)); do all+=("$n"); done
-    ((${#all[@]} > 0)) || continue
-    # The job id chooses where to look first, no more: who holds a block has it.
-    n=$((SLURM_JOB_ID * 7919 % ${#all[@]}))
-    tp_blocks+=("${all[@]:n}" "${all[@]:0:n}")
+# below 10000, so these come last. The job id chooses where to look first in
+# each, no more: who holds a block has it.
+tp_windows() { # sets tp_window: "FIRST COUNT" of the blocks of 16 ports, in the order to look
+  local from to window
+  local -a list
+  list=("10000 $((tp_low - 1))" "$((tp_high > 9999 ? tp_high + 1 : 10000)) 65535" "1024 $((tp_low < 10000 ? tp_low - 1 : 9999))")
+  if [[ -n $tp_ports ]]; then list=("${tp_ports/-/ }"); fi
+  tp_window=()
+  for window in "${list[@]}"; do
+    read -r from to <<<"$window"
+    from=$(((from + 15) / 16 * 16))
+    if ((to - from >= 15)); then tp_window+=("$from $(((to - from + 1) / 16))"); fi
   done
 }
-tp_block() { # POOL: sets tp_port to the first of 16 ports that are this job's on all nodes of the pool
-  local p rank what a left busy machines
-  for tp_port in "${tp_blocks[@]}"; do
-    for ((p = tp_port; p < tp_port + 16; p++)); do [[ -z ${tp_used[$p]:-} ]] || continue 2; done
-    tp_used[$tp_port]=1
-    printf 'hold %d\n' "$tp_port" >&"${tp_ask[$1]}"
-    left=${tp_answers[$1]} busy=''
-    while ((left > 0)); do
-      tp_listen "$1"
-      read -r rank what a <<<"$tp_line"
-      case $what in
-      held) left=$((left - 1)) ;;
-      busy) left=$((left - 1)) busy=1 ;;
-      esac
+tp_looked=0
+tp_block() { # sets tp_port to the next block that nothing is known to use; fails when there is none
+  local from count window p i=$tp_looked
+  for window in "${tp_window[@]}"; do
+    read -r from count <<<"$window"
+    for (( ; i < count; i++)); do
+      tp_port=$((from + (SLURM_JOB_ID * 7919 + i) % count * 16)) tp_looked=$((tp_looked + 1))
+      for ((p = tp_port; p < tp_port + 16; p++)); do [[ -z ${tp_used[$p]:-} ]] || continue 2; done
+      return 0
     done
-    [[ -n $busy ]] || return 0
-    printf 'drop %d\n' "$tp_port" >&"${tp_ask[$1]}"
+    i=$((i - count))
   done
-  local where="outside $tp_low-$tp_high, where the kernel of the nodes takes those of connections; the site file may name others: [network] ports"
-  if [[ -n $tp_ports ]]; then where="in $tp_ports"; fi
-  tp_fail 71 "the nodes of pool $1 have no 16 free ports in a row $where"
+  return 1
+}
+tp_hold() { # sets tp_held: blocks that are this job's on all nodes of a pool
+  local pool port rank what a left where more=1
+  local -A asked=() busy=()
+  tp_windows
+  while ((more)); do
+    more=0
+    for pool in "${tp_pool_list[@]}"; do
+      asked[$pool]=''
+      for ((left = tp_lack[$pool]; left > 0; left--)); do
+        if ! tp_block; then
+          where="outside $tp_low-$tp_high, where the kernel of the nodes takes those of connections; the site file may name others: [network] ports"
+          if [[ -n $tp_ports ]]; then where="in $tp_ports"; fi
+          tp_fail 71 "the nodes of pool $pool have no 16 free ports in a row $where"
+        fi
+        asked[$pool]+=" $tp_port"
+      done
+      [[ -z ${asked[$pool]} ]] || printf 'hold%s\n' "${asked[$pool]}" >&"${tp_ask[$pool]}"
+    done
+    for pool in "${tp_pool_list[@]}"; do
+      for ((left = tp_lack[$pool] * tp_answers[$pool]; left > 0; left--)); do
+        tp_listen "$pool"
+        read -r rank what a <<<"$tp_line"
+        if [[ $what == busy ]]; then busy[$a]=1; fi
+      done
+      for port in ${asked[$pool]}; do
+        if [[ -n ${busy[$port]:-} ]]; then
+          more=1
+          printf 'drop %d\n' "$port" >&"${tp_ask[$pool]}"
+        else
+          tp_held[$pool]+=" $port" tp_lack[$pool]=$((tp_lack[$pool] - 1))
+        fi
+      done
+    done
+  done
 }
 tp_place() { # ROLE|POOL NAME POOL GPUS: exports where it is
   local var=${2^^} host
@@ -535,7 +584,7 @@ tp_place() { # ROLE|POOL NAME POOL GPUS: exports where it is
   read -ra addrs <<<"${tp_addrs[$3]}"
   host=${addrs[0]}
   if [[ $host == *:* ]]; then host="[$host]"; fi
-  tp_block "$3"
+  read -r tp_port "tp_held[$3]" <<<"${tp_held[$3]}"
   export "${var}_NODES=${nodes[*]}" "${var}_ADDRS=${addrs[*]}" "${var}_HEAD=$host" "${var}_IP=${addrs[0]}" \
     "${var}_NNODES=${#nodes[@]}" "${var}_GPUS_PER_NODE=$4" "${var}_PORT=$tp_port" "${var}_ENDPOINT=$host:$tp_port"
   tp_say "${1,,} $2 on ${nodes[*]} ($host:$tp_port)"
@@ -560,8 +609,8 @@ trap 'echo bye; exit 0' TERM; sleep 60 & wait
 
 # ---- where the pools and roles run -------------------------------------------------
 tp_interface='' tp_family='' tp_ports=''
-tp_pool train 1 srun --het-group=0 --job-name=tp-pool --overlap --mpi=none --kill-on-bad-exit=1 --nodes=1 --ntasks=1 --ntasks-per-node=1 --cpus-per-task=1 --gres=none
-tp_pool rollout 2 srun --het-group=1 --job-name=tp-pool --overlap --mpi=none --kill-on-bad-exit=1 --nodes=2 --ntasks=2 --ntasks-per-node=1 --cpus-per-task=1 --gres=none
+tp_pool train 1 2 srun --het-group=0 --job-name=tp-pool --overlap --mpi=none --kill-on-bad-exit=1 --nodes=1 --ntasks=1 --ntasks-per-node=1 --cpus-per-task=1 --gres=none
+tp_pool rollout 2 2 srun --het-group=1 --job-name=tp-pool --overlap --mpi=none --kill-on-bad-exit=1 --nodes=2 --ntasks=2 --ntasks-per-node=1 --cpus-per-task=1 --gres=none
 tp_meet_all
 tp_place POOL train train 8
 tp_place POOL rollout rollout 4

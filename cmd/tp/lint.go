@@ -1,0 +1,79 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/tuneplane/tp/internal/fault"
+	"github.com/tuneplane/tp/internal/ui"
+	"github.com/tuneplane/tp/slurm"
+	"github.com/tuneplane/tp/slurm/script"
+)
+
+type lintCmd struct {
+	Files []string `arg:"" name:"FILE" help:"Batch scripts; - for standard input."`
+}
+
+// linted is one file of what tp lint --json prints.
+type linted struct {
+	File     string           `json:"file"`
+	Findings []script.Finding `json:"findings"`
+}
+
+// Run looks at anybody's batch script: it asks no cluster and needs no lab.
+func (c *lintCmd) Run(ctx context.Context, a *app) error {
+	var out []linted
+	total := 0
+	for _, name := range c.Files {
+		text, err := readScript(name, a.In)
+		if err != nil {
+			return err
+		}
+		found := script.Lint(text)
+		if found == nil {
+			found = []script.Finding{}
+		}
+		out = append(out, linted{name, found})
+		total += len(found)
+	}
+	if a.cli.JSON {
+		if err := a.printJSON(out); err != nil {
+			return err
+		}
+	} else {
+		for _, l := range out {
+			for _, f := range l.Findings {
+				fmt.Fprintf(a.Out, "%s:%d:%d: %s: %s\n  → %s\n", ui.Clean(l.File), f.Line, f.Column, f.Code, ui.Clean(f.Found), ui.Clean(f.Fix))
+			}
+		}
+	}
+	switch total {
+	case 0:
+		return nil
+	case 1:
+		return fault.New(fault.Usage, "1 finding")
+	}
+	return fault.New(fault.Usage, "%d findings", total)
+}
+
+// readScript reads a little more than Slurm takes, so that Lint can say so.
+func readScript(name string, stdin io.Reader) ([]byte, error) {
+	in := stdin
+	if name != "-" {
+		f, err := os.Open(name)
+		if err != nil {
+			return nil, fault.New(fault.Usage, "%w", err)
+		}
+		defer f.Close()
+		in = f
+	}
+	text, err := io.ReadAll(io.LimitReader(in, slurm.MaxScript+1))
+	var path *os.PathError
+	if errors.As(err, &path) { // a directory
+		return nil, fault.New(fault.Usage, "%w", err)
+	}
+	return text, err
+}
