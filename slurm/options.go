@@ -2,6 +2,7 @@ package slurm
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -24,7 +25,8 @@ func (r *Request) Options() [][]Option {
 	out[0] = r.jobOptions()
 	for i := range r.Components {
 		out[i] = append(out[i], r.Components[i].options()...)
-		if i > 0 && len(r.Components[i].Exclude) == 0 && len(r.Components[0].Exclude) > 0 {
+		earlier := slices.ContainsFunc(r.Components[:i], func(c Component) bool { return len(c.Exclude) > 0 })
+		if earlier && len(r.Components[i].Exclude) == 0 {
 			// Handed down too, and undone by an empty list (tried on 22.05.8, 24.11.5, 26.05.5).
 			out[i] = append(out[i], Option{Name: "exclude", Field: "Exclude"})
 		}
@@ -33,21 +35,21 @@ func (r *Request) Options() [][]Option {
 }
 
 // HandedDown names the fields of component i that it leaves to Slurm and that
-// sbatch, other than slurmrestd, takes from component 0 (sbatch of 22.05.8,
-// 24.11.5 and 26.05.5). An empty value cannot undo these: the account and QOS
-// "" are refused.
+// sbatch, other than slurmrestd, takes from an earlier component (sbatch of
+// 22.05.8, 24.11.5 and 26.05.5). An empty value cannot undo these: the account
+// and QOS "" are refused.
 func (r *Request) HandedDown(i int) []string {
-	lead, c := &r.Components[0], &r.Components[i]
 	var out []string
 	for _, f := range []struct {
-		name  string
-		above bool
-		own   bool
+		name string
+		set  func(Component) bool
 	}{
-		{"Account", lead.Account != "", c.Account != ""}, {"QOS", lead.QOS != "", c.QOS != ""},
-		{"Prefer", lead.Prefer != "", c.Prefer != ""}, {"TimeMin", lead.TimeMin != 0, c.TimeMin != 0},
+		{"Account", func(c Component) bool { return c.Account != "" }},
+		{"QOS", func(c Component) bool { return c.QOS != "" }},
+		{"Prefer", func(c Component) bool { return c.Prefer != "" }},
+		{"TimeMin", func(c Component) bool { return c.TimeMin != 0 }},
 	} {
-		if f.above && !f.own {
+		if !f.set(r.Components[i]) && slices.ContainsFunc(r.Components[:i], f.set) {
 			out = append(out, f.name)
 		}
 	}

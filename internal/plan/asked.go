@@ -133,7 +133,7 @@ func handedDown(req *slurm.Request, pools []spec.Pool) []string {
 	var out []string
 	for _, p := range pools {
 		for _, field := range req.HandedDown(p.Component) {
-			out = append(out, fmt.Sprintf("pool %s is given no %s: slurmrestd leaves it to Slurm, sbatch of the rendered script takes that of the driver's pool; %s %s=VALUE says which",
+			out = append(out, fmt.Sprintf("pool %s is given no %s: slurmrestd leaves it to Slurm, sbatch of the rendered script takes that of an earlier pool; %s %s=VALUE says which",
 				p.Name, strings.TrimPrefix(flags[field], "--"), flags[field], p.Roles[0]))
 		}
 	}

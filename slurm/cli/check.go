@@ -37,7 +37,16 @@ func (c *Client) arguments(ctx context.Context, r *slurm.Request) (components []
 		if err := supported(list, version); err != nil {
 			return nil, nil, err
 		}
+	}
+	inScript, err := apart(r, all)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, list := range all {
 		var args []string
+		if inScript {
+			list = nil
+		}
 		for _, o := range list {
 			if o.Bare {
 				args = append(args, "--"+o.Name)

@@ -71,7 +71,9 @@ func TestOptionsOfAReleaseThatLacksThem(t *testing.T) {
 		{version: "23.11.4", change: func(r *slurm.Request) { r.Components[0].Share = slurm.ExclusiveTopo }, err: "Share: sbatch of Slurm 23.11.4 has no --exclusive=topo; Slurm 24.05 is the first"},
 		{version: "22.05.8", change: func(r *slurm.Request) { r.Extra = "x" }, err: "Extra: sbatch of Slurm 22.05.8 takes --extra for --extra-node-info; Slurm 23.02 is the first that can"},
 		{version: "23.02.0", change: func(r *slurm.Request) { r.Extra = "x" }},
-		{version: "24.05.0", change: func(r *slurm.Request) { r.Components[1].Segment, r.Components[0].Share = 1, slurm.ExclusiveTopo }},
+		{version: "24.05.0", change: func(r *slurm.Request) {
+			r.Components[1].Segment, r.Components[0].Share, r.Components[1].Share = 1, slurm.ExclusiveTopo, slurm.ExclusiveTopo
+		}},
 		{version: "27.11.1", change: func(r *slurm.Request) { r.Extra = "x" }},
 		{version: "22.05.8", change: func(r *slurm.Request) { r.Env = append(r.Env, slurm.EnvVar{Name: "DISPLAY", Value: ":0"}) }, warning: "DISPLAY"},
 		{version: "22.05.8", change: func(r *slurm.Request) {

@@ -45,7 +45,7 @@ func request() *slurm.Request {
 		Env: []slurm.EnvVar{{Name: "PATH", Value: "/bin"}, {Name: "X", Value: "a,b\n'c'训"}, {Name: "SBATCH_QOS", Value: "low"}, {Name: "EMPTY"}},
 		Components: []slurm.Component{
 			{Partition: "h200", Nodes: 2, CPUsPerTask: 4, Memory: 4096, GRES: []slurm.GRES{{Name: "gpu", Type: "h200", Count: 8}}, TimeLimit: 60},
-			{Partition: "h100", Nodes: 1, TimeLimit: 60},
+			{Partition: "h100", Memory: 4096, Nodes: 1, TimeLimit: 60},
 		},
 	}
 }

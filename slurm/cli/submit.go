@@ -20,7 +20,9 @@ import (
 //
 // The script goes to its stdin and is stored byte for byte. #SBATCH lines in it
 // hold where the request says nothing (see [Client.Check], which warns of them);
-// what the request says wins. #PBS and #BSUB lines are not read.
+// what the request says wins. #PBS and #BSUB lines are not read. A heterogeneous
+// job whose script says all of the request by itself is told nothing more: on
+// the command line, options of one component reach others (see spread).
 //
 // The environment goes through a pipe that sbatch reads as --export-file, which
 // is exact for every value: the job gets the variables of the request and those

@@ -184,8 +184,8 @@ func testRefusals(t *testing.T, s suite, c slurm.Client) {
 	}{
 		{"partition", func(r *slurm.Request) { r.Components[1].Partition = "nosuch" }, 2000, "Invalid partition"},
 		{"GPUs", func(r *slurm.Request) { r.Components[1].GRES[0].Count = s.cl.PerNode + 1 }, 2014, "not available"},
-		{"QOS", func(r *slurm.Request) { r.Components[0].QOS = s.cl.BadQOS }, 2066, "Invalid qos"},
-		{"account", func(r *slurm.Request) { r.Components[0].Account = "nosuch" }, 2045, "Invalid account"},
+		{"QOS", func(r *slurm.Request) { r.Components[0].QOS, r.Components[1].QOS = s.cl.BadQOS, s.cl.BadQOS }, 2066, "Invalid qos"},
+		{"account", func(r *slurm.Request) { r.Components[0].Account, r.Components[1].Account = "nosuch", "nosuch" }, 2045, "Invalid account"},
 		{"licence", func(r *slurm.Request) { r.Components[0].Licenses = "nosuch:1" }, 2048, "license"},
 	} {
 		r := s.request("bad", "true\n", s.cl.First, s.cl.Second)
