@@ -20,8 +20,12 @@ func (Admission) Name() string { return "admission" }
 // Check looks at each pool's partition.
 func (Admission) Check(s Subject) []Verdict {
 	var out []Verdict
-	if s.Snapshot.Info.Local {
+	switch info := s.Snapshot.Info; {
+	case info.Local:
 		out = single(s)
+	case !info.Account:
+		out = append(out, Verdict{Gate: "admission", Code: "admission.accounting", Level: Unknown,
+			Found: "which accounts and QOS you may use is not known: accounting (slurmdbd) does not answer"})
 	}
 	for _, p := range s.Pools {
 		if v, bad := admit(p, s.Snapshot); bad {

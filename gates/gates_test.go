@@ -12,7 +12,7 @@ import (
 
 // cluster is 2 × h200:8, 2 × h100:8 and 2 CPU nodes, all idle.
 func cluster() *slurm.Snapshot {
-	s := &slurm.Snapshot{}
+	s := &slurm.Snapshot{Info: slurm.Info{Account: true}}
 	for _, kind := range []string{"h200", "h100", "cpu"} {
 		for i := 1; i <= 2; i++ {
 			n := slurm.Node{Name: fmt.Sprintf("%s-%d", kind, i), State: "IDLE", Partitions: []string{kind}, CPUs: 64, Memory: 1000000, Features: []string{kind}}
@@ -44,6 +44,7 @@ func TestVerdicts(t *testing.T) {
 		words  string // in found, asked or remedy
 	}{
 		{"fits", func(*slurm.Snapshot, *[]spec.Pool) {}, "", Pass, ""},
+		{"no accounting", func(s *slurm.Snapshot, _ *[]spec.Pool) { s.Info.Account = false }, "admission.accounting", Unknown, "slurmdbd"},
 		{"unknown partition", func(_ *slurm.Snapshot, p *[]spec.Pool) { (*p)[0].Partition = "h20" }, "admission.partition", Block, "--partition h200=h200"},
 		{"partition drains", func(s *slurm.Snapshot, _ *[]spec.Pool) { s.Partitions[0].State = "DRAIN" }, "admission.partitionState", Block, "draining"},
 		{"account not allowed", func(s *slurm.Snapshot, p *[]spec.Pool) {

@@ -98,6 +98,9 @@ func (w *world) lives(way string, flags ...string) {
 	if !strings.Contains(s.preview, way) {
 		w.Errorf("the preview does not name %q:\n%s", way, s.preview)
 	}
+	if !strings.Contains(s.preview, "unknown: admission.accounting: ") {
+		w.Errorf("the preview does not say that accounting is not known:\n%s", s.preview)
+	}
 	if len(s.Differences) > 0 {
 		w.Errorf("shown and queued differ: %q", s.Differences)
 	}
