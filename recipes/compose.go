@@ -1,6 +1,7 @@
 package recipes
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,12 +15,18 @@ import (
 // composer holds one call of Compose.
 type composer struct {
 	Composition
-	opts   Options
-	exp    *lab.Experiment
-	recipe *Recipe
-	layers []layer
-	roles  []string
-	spec   *spec.Spec
+	opts    Options
+	lab     *lab.Lab
+	exp     *lab.Experiment
+	recipe  *Recipe
+	version string // of the framework, as the recipe knows it
+	layers  []layer
+	roles   []string
+	poolOf  map[string]string // role to profile, as written
+	inputs  map[string]input
+	targets *targets
+	parents []string // of config.yaml
+	spec    *spec.Spec
 }
 
 // layer is a file of settings below the flags. A strict one belongs to the
@@ -34,7 +41,7 @@ type layer struct {
 // user file, site file; what each value comes from is in Settings. It reads
 // files of the lab and executes nothing.
 func Compose(l *lab.Lab, e *lab.Experiment, o Options) (*spec.Spec, *Composition, error) {
-	c := &composer{opts: o.withDefaults(), exp: e, spec: &spec.Spec{Experiment: e.Name, Dirs: l.PackedDirs(e)}}
+	c := &composer{opts: o.withDefaults(), lab: l, exp: e, spec: &spec.Spec{Experiment: e.Name, Dirs: l.PackedDirs(e)}}
 	c.layers = []layer{{e.Job, true}, {l.Defaults, false}}
 	for _, file := range c.opts.Defaults {
 		c.layers = append(c.layers, layer{file, false})
@@ -42,15 +49,19 @@ func Compose(l *lab.Lab, e *lab.Experiment, o Options) (*spec.Spec, *Composition
 	if err := c.readLock(); err != nil {
 		return nil, nil, err
 	}
-	steps := []func() error{c.readRoles, c.readProfiles, func() error { return c.readTexts(l) }}
+	if err := c.readRoles(); err != nil {
+		return nil, nil, err
+	}
+	steps := []func() error{c.readProfiles, func() error { return c.readTexts(l) }, c.readInputs}
 	for _, key := range c.perRoleKeys() {
 		steps = append(steps, func() error { return c.readPerRole(key) })
 	}
-	steps = append(steps, c.readSlurm, c.readEnv, c.readParams)
-	for _, step := range steps {
-		if err := step(); err != nil {
-			return nil, nil, err
-		}
+	var wrong problems
+	for _, step := range append(steps, c.readSlurm, c.readEnv, c.readParams) {
+		wrong.add(step())
+	}
+	if err := wrong.err(); err != nil {
+		return nil, nil, err
 	}
 	return c.spec, &c.Composition, nil
 }
@@ -62,16 +73,22 @@ func (c *composer) note(key, value, origin string) {
 func (c *composer) warn(text string) { c.Warnings = append(c.Warnings, text) }
 
 func (c *composer) readLock() (err error) {
-	if c.Lock, err = ReadLock(c.exp); err != nil {
-		return err
+	if c.Lock = c.opts.Lock; c.Lock == nil {
+		if c.Lock, err = ReadLock(c.exp); err != nil {
+			return err
+		}
 	}
 	c.recipe, c.State, c.Reasons, err = c.opts.Catalog.resolve(c.exp.Name, c.Lock)
 	if err != nil {
 		return err
 	}
 	c.Recipe = c.recipe
+	c.version = c.recipe.Framework.nearest(c.Lock.Framework.Version)
 	if c.State == Foreign {
 		c.warn("foreign lock: " + strings.Join(c.Reasons, "; "))
+		if v := c.Lock.Framework.Version; v != c.version && c.recipe.Keys != nil {
+			c.warn(fmt.Sprintf("%s %s is none of the versions that %s was checked against (%s); it is taken for %s", c.recipe.Framework.Kind, v, c.recipe.Name, strings.Join(c.recipe.Framework.Versions, ", "), c.version))
+		}
 	}
 	c.spec.Framework = c.Lock.Framework
 	c.spec.Recipe = spec.Recipe{Name: c.Lock.Recipe.Name, Version: c.Lock.Recipe.Version, Digest: c.Lock.Recipe.Digest, Foreign: c.State == Foreign}

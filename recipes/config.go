@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/tuneplane/tp/internal/fault"
 	"go.yaml.in/yaml/v4"
@@ -17,10 +18,11 @@ const maxKeys = 10000
 
 // Config is a config.yaml as a flat list of its values.
 type Config struct {
-	Name   string
-	Values []Value
-	at     map[string]int
-	work   *int // mappings still to be visited
+	Name    string
+	Values  []Value
+	lenient bool
+	at      map[string]int
+	work    *int // mappings still to be visited
 }
 
 // Value is one leaf: a scalar, a list or an empty mapping.
@@ -32,14 +34,25 @@ type Value struct {
 	Line, Col int
 	Differs   bool // readers of YAML 1.1, such as PyYAML, see another value
 	List      bool
+	Doubt     string // why YAML readers disagree about it, where that is no error
+	File      string // a parent's name; "" for the file itself
+	node      *yaml.Node
 }
 
 // ParseConfig reads a mapping by the core schema of YAML 1.2: no, on and 1:30
 // are texts, 1e-5 is a number. A number that 1.1 and 1.2 read as different
 // numbers (010) is refused, with its line.
-func ParseConfig(name string, data []byte) (*Config, error) {
+func ParseConfig(name string, data []byte) (*Config, error) { return parseConfig(name, data, false) }
+
+// parseConfig with lenient keeps what YAML readers disagree about, as typed:
+// the file, or its text, goes to the framework's own reader.
+func parseConfig(name string, data []byte, lenient bool) (*Config, error) {
 	work := maxKeys
-	c := &Config{Name: name, at: map[string]int{}, work: &work}
+	c := &Config{Name: name, lenient: lenient, at: map[string]int{}, work: &work}
+	data = bytes.TrimPrefix(data, []byte("\uFEFF")) // a byte order mark, as Windows editors write
+	if line, col, bad := notUTF8(data); bad {
+		return nil, fault.New(fault.Usage, "%s:%d:%d: not UTF-8; save the file as UTF-8", name, line, col)
+	}
 	d := yaml.NewDecoder(bytes.NewReader(data))
 	var doc, second yaml.Node
 	err := d.Decode(&doc)
@@ -65,8 +78,34 @@ func ParseConfig(name string, data []byte) (*Config, error) {
 }
 
 func (c *Config) syntax(err error) error {
-	text := strings.TrimPrefix(err.Error(), "yaml: ")
-	return fault.New(fault.Usage, "%s: %s", c.Name, text)
+	var e *yaml.LoadError
+	if errors.As(err, &e) && e.Mark.Line > 0 {
+		text := e.Message
+		if e.ContextMsg != "" {
+			text += " (" + e.ContextMsg + ")"
+		}
+		return fault.New(fault.Usage, "%s:%d:%d: %s", c.Name, e.Mark.Line, max(e.Mark.Column, 1), text)
+	}
+	return fault.New(fault.Usage, "%s: %s", c.Name, strings.TrimPrefix(err.Error(), "yaml: "))
+}
+
+// notUTF8 is the place of the first byte that is not UTF-8.
+func notUTF8(data []byte) (line, col int, bad bool) {
+	if utf8.Valid(data) {
+		return 0, 0, false
+	}
+	line, col = 1, 1
+	for len(data) > 0 {
+		r, n := utf8.DecodeRune(data)
+		if r == utf8.RuneError && n == 1 {
+			break
+		}
+		if col++; r == '\n' {
+			line, col = line+1, 1
+		}
+		data = data[n:]
+	}
+	return line, col, true
 }
 
 func (c *Config) errorf(n *yaml.Node, path, format string, args ...any) error {
@@ -116,7 +155,7 @@ func (c *Config) mapping(prefix string, n *yaml.Node, depth int) error {
 
 // merge adds the keys of a "<<" mapping that are not there yet.
 func (c *Config) merge(prefix string, from *yaml.Node, depth int) error {
-	sub := &Config{Name: c.Name, at: map[string]int{}, work: c.work}
+	sub := &Config{Name: c.Name, lenient: c.lenient, at: map[string]int{}, work: c.work}
 	if from.Kind != yaml.MappingNode {
 		return c.errorf(from, prefix, "<< merges mappings")
 	}
@@ -159,11 +198,13 @@ func (c *Config) value(path string, n, at *yaml.Node, depth int) error {
 	if n.Kind == yaml.MappingNode && len(n.Content) > 0 {
 		return c.mapping(path, n, depth+1)
 	}
-	v := Value{Path: path, Line: at.Line, Col: at.Column}
+	v := Value{Path: path, Line: at.Line, Col: at.Column, node: n}
 	if n.Kind == yaml.ScalarNode {
 		s, err := readScalar(n)
-		if err != nil {
+		if err != nil && (!c.lenient || n.Style&yaml.TaggedStyle != 0) {
 			return c.errorf(n, path, "%v", err)
+		} else if err != nil {
+			v.Doubt, s.kind = err.Error(), Str
 		}
 		v.Text, v.JSON, v.Type, v.Differs = n.Value, s.json, s.kind, s.differs
 		return c.add(v)
@@ -171,7 +212,12 @@ func (c *Config) value(path string, n, at *yaml.Node, depth int) error {
 	budget := maxKeys
 	text, differs, err := listJSON(n, &budget, 0)
 	if err != nil {
-		return c.errorf(n, path, "%v", err)
+		if !c.lenient || budget < 0 {
+			return c.errorf(n, path, "%v", err)
+		}
+		v.Doubt, text = err.Error(), "[…]"
+		v.Text, v.List = text, true
+		return c.add(v)
 	}
 	v.Text, v.JSON, v.Differs, v.List = text, text, differs, true
 	return c.add(v)
@@ -196,4 +242,14 @@ func (c *Config) Find(path string) (Value, bool) {
 }
 
 // Origin is "config.yaml:12".
-func (c *Config) Origin(v Value) string { return fmt.Sprintf("%s:%d", c.Name, v.Line) }
+func (c *Config) Origin(v Value) string { return fmt.Sprintf("%s:%d", c.file(v), v.Line) }
+
+// Place is "config.yaml:12:3".
+func (c *Config) Place(v Value) string { return fmt.Sprintf("%s:%d:%d", c.file(v), v.Line, v.Col) }
+
+func (c *Config) file(v Value) string {
+	if v.File != "" {
+		return v.File
+	}
+	return c.Name
+}

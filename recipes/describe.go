@@ -2,7 +2,6 @@ package recipes
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 )
@@ -15,7 +14,7 @@ func (c *Catalog) List() string {
 	}
 	var b strings.Builder
 	for _, name := range c.Names() {
-		r := c.recipes[name]
+		r := c.has(name)
 		fmt.Fprintf(&b, "%-*s  %-7s %s\n", width, name, r.Version, r.Title)
 	}
 	return b.String()
@@ -25,7 +24,7 @@ func (c *Catalog) List() string {
 func (c *Catalog) Recipes() []*Recipe {
 	var all []*Recipe
 	for _, name := range c.Names() {
-		all = append(all, c.recipes[name])
+		all = append(all, c.has(name))
 	}
 	return all
 }
@@ -41,18 +40,83 @@ func (r *Recipe) Describe() string {
 	}
 	roles := slices.Clone(r.Roles)
 	roles[slices.Index(roles, r.Driver)] += " (driver)"
+	for _, role := range r.OptionalRoles {
+		roles = append(roles, role+" (if a profile names it)")
+	}
 	if r.OpenRoles {
 		roles = append(roles, "and those that job.toml names")
 	}
 	line("roles", roles...)
+	for _, role := range sortedKeys(r.Role) {
+		about := r.Role[role].Doc
+		if versions := r.Role[role].Versions; len(versions) > 0 {
+			about += fmt.Sprintf(" (%s %s)", r.Framework.Kind, joined(versions))
+		}
+		line("", role+": "+about)
+	}
 	line("framework", fmt.Sprintf("%s %s", r.Framework.Kind, strings.Join(r.Framework.Versions, ", ")))
 	line("entry", fmt.Sprintf("%s (%s)", r.Entrypoint.Value, r.Entrypoint.Kind))
 	line("launcher", string(r.Launcher))
+	line("command", strings.Join(r.Command, " "))
+	line("takes", r.describeInputs()...)
 	line("then", r.Lifecycle...)
 	line("metrics", r.Metrics.Primary...)
 	line("serves", r.Serves...)
+	if r.Checked != "" {
+		line("checked", r.Checked)
+	}
 	line("digest", r.Digest)
 	b.WriteString(r.describeParams())
+	b.WriteString(r.describeOwned())
+	switch r.Config {
+	case YAMLFlat:
+		b.WriteString("\nEvery key of config.yaml is a parameter as well, with the type it has there.\n")
+	case ConfigNone:
+		if len(r.Params) > 0 {
+			break
+		}
+		b.WriteString("\nIts scripts read what they like; values reach them by --env NAME=VALUE.\n")
+	default:
+		fmt.Fprintf(&b, "\nEvery key that %s has can be set by its path as well; +PATH adds one.\nKeys from %s.\n", r.Framework.Kind, r.Keys.Source)
+	}
+	return b.String()
+}
+
+func (r *Recipe) describeInputs() []string {
+	var all []string
+	for _, name := range inputNames {
+		if need := r.Inputs[name]; need != "" {
+			all = append(all, "--"+strings.ReplaceAll(name, "_", "-")+" ("+need+")")
+		}
+	}
+	return all
+}
+
+// describeOwned lists the keys that tp sets whatever the configuration says.
+func (r *Recipe) describeOwned() string {
+	var b strings.Builder
+	for i, o := range r.Owned {
+		if i == 0 {
+			b.WriteString("\nset by tp\n")
+		}
+		what := strings.ReplaceAll(o.From, "_", " ")
+		if o.From == "" {
+			what = "always " + o.Value
+		}
+		if o.Role != "" {
+			what += ", with a pool for " + o.Role
+		}
+		if o.With != "" {
+			what += ", with --" + strings.ReplaceAll(o.With, "_", "-")
+		}
+		if o.Unless != "" {
+			what += " and without --" + strings.ReplaceAll(o.Unless, "_", "-")
+		}
+		if len(o.Versions) > 0 {
+			what += ", in " + joined(o.Versions)
+		}
+		fmt.Fprintf(&b, "  %s: %s\n", o.Path, what)
+	}
 	return b.String()
 }
 
@@ -62,7 +126,7 @@ func (r *Recipe) describeParams() string {
 	for name, p := range r.Params {
 		groups[p.Group] = append(groups[p.Group], name)
 	}
-	for _, group := range slices.Sorted(maps.Keys(groups)) {
+	for _, group := range sortedKeys(groups) {
 		heading := "parameters"
 		if group != "" {
 			heading += ": " + group
@@ -71,31 +135,40 @@ func (r *Recipe) describeParams() string {
 		names := groups[group]
 		slices.Sort(names)
 		for _, name := range names {
-			p := r.Params[name]
-			about := []string{string(p.Type)}
-			if text := p.Range(); text != "" {
-				about = append(about, text)
-			}
-			switch {
-			case p.Default != nil:
-				about = append(about, "default "+*p.Default)
-			case p.Required:
-				about = append(about, "required")
-			}
-			fmt.Fprintf(&b, "  %s (%s)\n", name, strings.Join(about, "; "))
-			if p.Path != "" {
-				fmt.Fprintf(&b, "      %s\n", p.Path)
-			}
-			if p.Doc != "" {
-				fmt.Fprintf(&b, "      %s\n", p.Doc)
-			}
+			b.WriteString(r.describeParam(name))
 		}
 	}
-	switch r.Config {
-	case YAMLFlat:
-		b.WriteString("\nEvery key of config.yaml is a parameter as well, with the type it has there.\n")
-	case ConfigNone:
-		b.WriteString("\nIts scripts read what they like; values reach them by --env NAME=VALUE.\n")
+	return b.String()
+}
+
+func (r *Recipe) describeParam(name string) string {
+	var b strings.Builder
+	p := r.Params[name]
+	about := []string{string(p.Type)}
+	if text := p.Range(); text != "" {
+		about = append(about, text)
+	}
+	known, ok := r.Keys.at(r.Framework.Default)[p.Path]
+	switch {
+	case p.Default != nil:
+		about = append(about, "default "+*p.Default)
+	case p.Required:
+		about = append(about, "required")
+	case ok && known.Type != "null" && known.Default != "":
+		about = append(about, r.Framework.Kind+"'s default "+known.Default)
+	}
+	if len(p.Versions) > 0 {
+		about = append(about, "only "+r.Framework.Kind+" "+joined(p.Versions))
+	}
+	fmt.Fprintf(&b, "  %s (%s)\n", name, strings.Join(about, "; "))
+	if p.Path != "" {
+		fmt.Fprintf(&b, "      %s\n", p.Path)
+	}
+	for _, version := range sortedKeys(p.Paths) {
+		fmt.Fprintf(&b, "      %s in %s\n", p.Paths[version], version)
+	}
+	if p.Doc != "" {
+		fmt.Fprintf(&b, "      %s\n", p.Doc)
 	}
 	return b.String()
 }

@@ -92,6 +92,9 @@ func (c *composer) readEnv() error {
 			}
 		}
 	}
+	for name, value := range c.recipe.Env {
+		add(spec.EnvVar{Name: name, Value: value, Origin: "recipe"})
+	}
 	for _, name := range slices.Sorted(maps.Keys(merged)) {
 		v := merged[name]
 		c.spec.Env = append(c.spec.Env, v)

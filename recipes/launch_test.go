@@ -259,7 +259,7 @@ func TestLauncherErrors(t *testing.T) {
 		"launcher = 'ray'\npinning = 'placement-groups'":                           `pins: belongs to pinning = "placement-groups"`,
 		"launcher = 'ray'\npins = {a = 'train'}":                                   `pins: belongs to pinning = "placement-groups"`,
 		"launcher = 'ray'\npinning = 'placement-groups'\npins = {'a b' = 'train'}": `expected the beginning of a placement group's name`,
-		"launcher = 'ray'\npinning = 'x'":                                          `pinning: "x" is not known; there are nvlink-domains, placement-groups, resources`,
+		"launcher = 'ray'\npinning = 'x'":                                          `pinning: "x" is not known; there are nvlink-domains, placement-groups and resources`,
 		"launcher = 'ray'\nserver = {role = 'rollout', health = '/', x = 1}":       "unknown key",
 	} {
 		_, err := ParseManifest("r.toml", []byte(base+text))

@@ -78,17 +78,21 @@ func TestStaleIsRefusedWithReasons(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "recipe.version: locked 0.9.0, catalogue 1.0.0") || !strings.Contains(err.Error(), "recipe.digest: locked sha256:000") {
 		t.Fatalf("got %v", err)
 	}
-	fresh, err := Embedded().UpgradeLock(lock)
-	if err != nil {
-		t.Fatal(err)
+	u, err := Embedded().PlanUpgrade(l, e, UpgradeOptions{Version: "new"})
+	if err != nil || u.State != Stale || !u.Needed() || len(u.Changes) < 4 {
+		t.Fatalf("%+v, %v", u, err)
 	}
-	if err := WriteLock(e, fresh, "new"); err != nil {
+	if err := Apply([]*Upgrade{u}); err != nil {
 		t.Fatal(err)
 	}
 	compose(t, l, e, Options{})
+	fresh, err := ReadLock(e)
+	if err != nil {
+		t.Fatal(err)
+	}
 	gone := *fresh
 	gone.Framework.Version = "0.1"
-	if state, why := Embedded().Check(&gone); state != Stale || !strings.Contains(why[0], "custom 0.1 is no longer supported") {
+	if state, why := Embedded().Check(&gone); state != Removed || !strings.Contains(why[0], "custom 0.1 is no longer supported") {
 		t.Errorf("%s %q", state, why)
 	}
 }

@@ -19,6 +19,7 @@ const (
 	Stale     LockState = "stale"     // ours, and the catalogue has moved on
 	Foreign   LockState = "foreign"   // another tool's; its typed bindings are used
 	Malformed LockState = "malformed" // not readable, or nothing can launch it
+	Removed   LockState = "removed"   // ours, for a framework version that is no longer supported
 )
 
 // Check compares a lock with the catalogue. Reasons say what differs; they
@@ -34,12 +35,12 @@ func (c *Catalog) Check(l *Lock) (LockState, []string) {
 		}
 		return Foreign, why
 	}
-	r, ok := c.recipes[l.Recipe.Name]
-	if !ok {
+	r := c.has(l.Recipe.Name)
+	if r == nil {
 		return Stale, []string{fmt.Sprintf("recipe %s has left the catalogue", l.Recipe.Name)}
 	}
 	if !slices.Contains(r.Framework.Versions, l.Framework.Version) {
-		return Stale, []string{fmt.Sprintf("%s %s is no longer supported; there are %s", r.Framework.Kind, l.Framework.Version, strings.Join(r.Framework.Versions, ", "))}
+		return Removed, []string{fmt.Sprintf("%s %s is no longer supported; there are %s", r.Framework.Kind, l.Framework.Version, strings.Join(r.Framework.Versions, ", "))}
 	}
 	want := &Lock{APIVersion: LockVersion, Recipe: LockedRecipe{r.Name, r.Version, r.Digests},
 		Framework: spec.Framework{Kind: r.Framework.Kind, Version: l.Framework.Version, RuntimeID: r.runtimeID(l.Framework.Version)}}
@@ -81,7 +82,10 @@ func (c *Catalog) resolve(experiment string, l *Lock) (*Recipe, LockState, []str
 	switch state {
 	case Stale:
 		return nil, state, why, fault.New(fault.Usage, "the recipe lock of %s is stale:\n  %s", experiment, strings.Join(why, "\n  ")).
-			WithHint("tp validate %s, or tp submit %s --upgrade-recipe", experiment, experiment)
+			WithHint("tp recipe upgrade %s, or tp submit %s --upgrade-recipe", experiment, experiment)
+	case Removed:
+		return nil, state, why, fault.New(fault.Usage, "the recipe lock of %s cannot be used:\n  %s", experiment, strings.Join(why, "\n  ")).
+			WithHint("tp recipe upgrade %s --framework-version VERSION", experiment)
 	case Malformed:
 		return nil, state, why, fault.New(fault.Usage, "the recipe lock of %s cannot be used:\n  %s", experiment, strings.Join(why, "\n  ")).
 			WithHint("tp methods lists what can be launched")
@@ -93,22 +97,45 @@ func (c *Catalog) resolve(experiment string, l *Lock) (*Recipe, LockState, []str
 	return r, state, why, nil
 }
 
-// bound is the recipe with a foreign lock's parameters and entry point.
+// bound is the recipe with a foreign lock's parameters and entry point. Where
+// both know a path, the lock's name and type count, and our range stays.
 func (r *Recipe) bound(l *Lock) *Recipe {
 	mixed := *r
 	mixed.Params = map[string]Param{}
+	ours := map[string]Param{}
 	for name, p := range r.Params {
 		mixed.Params[name] = p
+		if p, there := p.in(r.Framework.nearest(l.Framework.Version)); there && p.Path != "" {
+			ours[p.Path] = p
+		}
+	}
+	for name, p := range r.Params {
+		for _, b := range l.Params {
+			if p.Path == b.Path && p.Path != "" {
+				delete(mixed.Params, name)
+			}
+		}
 	}
 	for name, b := range l.Params {
-		p := Param{Type: b.Type, Path: b.Path, Group: "lock"}
-		if p.Type == Enum { // the lock does not say which choices
-			p.Type = Str
+		p, known := ours[b.Path]
+		if !known || b.Type != p.Type && !(b.Type == Int && p.Type == Float) {
+			p = Param{Type: b.Type, Path: b.Path, Group: "lock"}
+			if p.Type == Enum { // the lock does not say which choices
+				p.Type = Str
+			}
 		}
+		p.Path, p.Paths, p.Versions, p.Type = b.Path, nil, nil, keepType(p.Type, b.Type)
 		mixed.Params[name] = p
 	}
 	if l.Entrypoint.Value != "" {
 		mixed.Entrypoint = l.Entrypoint
 	}
 	return &mixed
+}
+
+func keepType(ours, locked Type) Type {
+	if locked == Enum {
+		return ours
+	}
+	return locked
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"strings"
 
 	"github.com/tuneplane/tp/internal/tomlfile"
 )
@@ -15,7 +14,7 @@ type Launcher string
 
 // Launchers.
 const (
-	Plain      Launcher = "plain"      // the role's own script
+	Plain      Launcher = "plain"      // the command itself
 	Torchrun   Launcher = "torchrun"   // torch.distributed.run, one task per node
 	Accelerate Launcher = "accelerate" // accelerate launch, one task per node
 	Ray        Launcher = "ray"        // a Ray cluster of all pools; the driver runs on its head
@@ -30,34 +29,52 @@ type ConfigKind string
 // Kinds of configuration.
 const (
 	ConfigNone ConfigKind = "none"      // the experiment's own affair
-	YAMLFlat   ConfigKind = "yaml-flat" // every key is a parameter
+	YAMLFlat   ConfigKind = "yaml-flat" // every key is a parameter; what is set travels as JSON
+	Hydra      ConfigKind = "hydra"     // every key becomes a word KEY=VALUE of Hydra's grammar
+	NeMoYAML   ConfigKind = "nemo-yaml" // a chain of defaults; what is set is added as ++KEY=VALUE
+	TRLYAML    ConfigKind = "trl-yaml"  // flat, the fields of a dataclass; what is set travels as JSON
+	YAMLArgs   ConfigKind = "yaml-args" // flat; what is set is added as KEY=VALUE
+	Flags      ConfigKind = "flags"     // every key becomes --KEY VALUE
 )
 
-// Manifest is a recipe.toml.
+var configKinds = []ConfigKind{ConfigNone, YAMLFlat, Hydra, NeMoYAML, TRLYAML, YAMLArgs, Flags}
+
+// Manifest is a recipe.toml. docs/recipes.md explains every key.
 type Manifest struct {
-	Name       string           `toml:"name" json:"name"`
-	Version    string           `toml:"version" json:"version"`
-	Title      string           `toml:"title" json:"title"`
-	Summary    string           `toml:"summary" json:"summary"`
-	Launcher   Launcher         `toml:"launcher" json:"launcher"`
-	Config     ConfigKind       `toml:"config" json:"config"`
-	Roles      []string         `toml:"roles" json:"roles"`
-	Driver     string           `toml:"driver" json:"driver"`                   // its exit ends the run
-	OpenRoles  bool             `toml:"open_roles" json:"open_roles,omitempty"` // job.toml may name further roles
-	Serves     []string         `toml:"serves" json:"serves,omitempty"`         // foreign recipes it can launch, as patterns
-	Lifecycle  []string         `toml:"lifecycle" json:"lifecycle,omitempty"`   // allowed actions after success: export, eval
-	Framework  Versions         `toml:"framework" json:"framework"`
-	Entrypoint Entrypoint       `toml:"entrypoint" json:"entrypoint"`
-	Metrics    Metrics          `toml:"metrics" json:"metrics"`
-	Params     map[string]Param `toml:"params" json:"params,omitempty"`
-	Server     *Server          `toml:"server" json:"server,omitempty"`
-	Pinning    Pinning          `toml:"pinning" json:"pinning,omitempty"` // of the Ray launcher
+	Name          string            `toml:"name" json:"name"`
+	Version       string            `toml:"version" json:"version"`
+	Title         string            `toml:"title" json:"title"`
+	Summary       string            `toml:"summary" json:"summary"`
+	Checked       string            `toml:"checked" json:"checked,omitempty"` // what the command was checked against, where no schema says so
+	Launcher      Launcher          `toml:"launcher" json:"launcher"`
+	Config        ConfigKind        `toml:"config" json:"config"`
+	Schema        string            `toml:"schema" json:"schema,omitempty"` // ../schema/<schema>.tsv: the keys that the framework knows
+	Base          string            `toml:"base" json:"base,omitempty"`     // the framework's own file whose values the schema holds
+	Roles         []string          `toml:"roles" json:"roles"`
+	OptionalRoles []string          `toml:"optional_roles" json:"optional_roles,omitempty"` // there when a profile names them
+	Driver        string            `toml:"driver" json:"driver"`                           // its exit ends the run
+	OpenRoles     bool              `toml:"open_roles" json:"open_roles,omitempty"`         // job.toml may name further roles
+	Serves        []string          `toml:"serves" json:"serves,omitempty"`                 // foreign recipes it can launch, as patterns
+	Lifecycle     []string          `toml:"lifecycle" json:"lifecycle,omitempty"`           // allowed actions after success: export, eval
+	Dir           string            `toml:"dir" json:"dir,omitempty"`                       // where the command starts: "" (the experiment), lab, source
+	Command       []string          `toml:"command" json:"command,omitempty"`               // words, with {entry}, {overrides}, {model} …; none: see words
+	Framework     Versions          `toml:"framework" json:"framework"`
+	Entrypoint    Entrypoint        `toml:"entrypoint" json:"entrypoint"`
+	Source        *Source           `toml:"source" json:"source,omitempty"`
+	Inputs        map[string]string `toml:"inputs" json:"inputs,omitempty"` // model, train_data, …: required or optional
+	Role          map[string]RoleOf `toml:"role" json:"role,omitempty"`
+	Owned         []Owned           `toml:"owned" json:"owned,omitempty"`
+	Env           map[string]string `toml:"env" json:"env,omitempty"`
+	Metrics       Metrics           `toml:"metrics" json:"metrics"`
+	Params        map[string]Param  `toml:"params" json:"params,omitempty"`
+	Server        *Server           `toml:"server" json:"server,omitempty"`
+	Pinning       Pinning           `toml:"pinning" json:"pinning,omitempty"` // of the Ray launcher
 	// Pins are beginnings of placement groups' names, and the role whose pool
 	// they belong on.
 	Pins map[string]string `toml:"pins" json:"pins,omitempty"`
 }
 
-// Versions says which releases of a framework a recipe was written for.
+// Versions says which releases of a framework a recipe was checked against.
 type Versions struct {
 	Kind     string   `toml:"kind" json:"kind"`
 	Versions []string `toml:"versions" json:"versions"`
@@ -66,8 +83,32 @@ type Versions struct {
 
 // Entrypoint is what the driver runs.
 type Entrypoint struct {
-	Kind  string `toml:"kind" json:"kind"` // file, module or experiment (a file of the experiment)
+	Kind  string `toml:"kind" json:"kind"` // file (of the framework's source), module, program or experiment (a file of the experiment)
 	Value string `toml:"value" json:"value"`
+}
+
+// Source is where the framework's source tree lies on the nodes.
+type Source struct {
+	Dir string `toml:"dir" json:"dir"` // in the framework's own image
+	Env string `toml:"env" json:"env"` // a variable that says otherwise
+}
+
+// RoleOf is what a manifest says about one role.
+type RoleOf struct {
+	Versions []string `toml:"versions" json:"versions,omitempty"` // of the framework that can have the role; none: all
+	Doc      string   `toml:"doc" json:"doc,omitempty"`
+}
+
+// Owned is a key of the configuration that tp sets, whatever the file says.
+type Owned struct {
+	Path     string   `toml:"path" json:"path"`
+	From     string   `toml:"from" json:"from,omitempty"`     // what it is set to: one of ownedFrom
+	Value    string   `toml:"value" json:"value,omitempty"`   // or this text
+	Role     string   `toml:"role" json:"role,omitempty"`     // only where that role has a pool of its own, whose shape it is
+	Unless   string   `toml:"unless" json:"unless,omitempty"` // only when that input is not given
+	With     string   `toml:"with" json:"with,omitempty"`     // only when that input is given
+	Flag     string   `toml:"flag" json:"flag,omitempty"`     // an argument of the command sets it, no override
+	Versions []string `toml:"versions" json:"versions,omitempty"`
 }
 
 // Metrics names the curves to show first.
@@ -110,57 +151,10 @@ func defaultText(f *tomlfile.File, name string, value any) *string {
 	return &text
 }
 
-func (m *Manifest) check(f *tomlfile.File) error {
-	bad := func(key, format string, args ...any) error {
-		return f.Errorf(strings.Split(key, "."), format, args...)
-	}
-	switch {
-	case !recipeName.MatchString(m.Name):
-		return bad("name", "%q is no <framework>/<method>", m.Name)
-	case m.Version == "":
-		return bad("version", "is missing")
-	case m.Title == "" || m.Summary == "":
-		return bad("title", "title and summary are needed")
-	case !slices.Contains(launchers, m.Launcher):
-		return bad("launcher", "%q is not known; there are %s", m.Launcher, join(launchers))
-	case m.Config != ConfigNone && m.Config != YAMLFlat:
-		return bad("config", "%q is not known; there are none and yaml-flat", m.Config)
-	case len(m.Roles) == 0:
-		return bad("roles", "at least one is needed")
-	case !slices.Contains(m.Roles, m.Driver):
-		return bad("driver", "%q is none of the roles", m.Driver)
-	case m.Framework.Kind == "" || len(m.Framework.Versions) == 0:
-		return bad("framework", "kind and versions are needed")
-	case !slices.Contains(m.Framework.Versions, m.Framework.Default):
-		return bad("framework.default", "%q is none of the versions", m.Framework.Default)
-	case !slices.Contains([]string{"file", "module", "experiment"}, m.Entrypoint.Kind):
-		return bad("entrypoint.kind", "%q is not known; there are file, module and experiment", m.Entrypoint.Kind)
-	case m.Entrypoint.Value == "":
-		return bad("entrypoint.value", "is missing")
-	}
-	for i, role := range m.Roles {
-		if !roleName.MatchString(role) || slices.Contains(m.Roles[:i], role) {
-			return bad("roles", "%q is no role name, or is there twice", role)
-		}
-	}
-	if err := m.checkLaunch(bad); err != nil {
-		return err
-	}
-	for _, action := range m.Lifecycle {
-		if action != "export" && action != "eval" {
-			return bad("lifecycle", "%q is not known; there are export and eval", action)
-		}
-	}
-	for name, p := range m.Params {
-		if !paramName.MatchString(name) {
-			return bad("params."+name, "a parameter's name has lower-case letters, digits and _")
-		}
-		if err := p.check(); err != nil {
-			return bad("params."+name, "%w", err)
-		}
-	}
-	return nil
-}
-
-// Runtime is the framework at one of its versions.
+// runtimeID names the framework at one of its versions.
 func (m *Manifest) runtimeID(version string) string { return m.Framework.Kind + "-" + version }
+
+// at says whether something that names versions is there in one of them.
+func at(versions []string, version string) bool {
+	return len(versions) == 0 || slices.Contains(versions, version)
+}

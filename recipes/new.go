@@ -36,17 +36,3 @@ func NewExperiment(l *lab.Lab, c *Catalog, name, recipe string, from *lab.Experi
 	}
 	return l.New(name, lab.NewOptions{From: from, Template: template, Files: map[string][]byte{lab.LockName: lock.Encode(version)}})
 }
-
-// UpgradeLock is the lock that a stale one becomes: the same recipe as it is
-// now, at the locked framework version where that is still supported.
-func (c *Catalog) UpgradeLock(old *Lock) (*Lock, error) {
-	r := c.server(old.Recipe.Name)
-	if r == nil {
-		_, err := c.Get(old.Recipe.Name) // says which there are
-		return nil, err
-	}
-	if l, err := NewLock(r, old.Framework.Version); err == nil {
-		return l, nil
-	}
-	return NewLock(r, "")
-}

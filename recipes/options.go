@@ -15,8 +15,12 @@ type Options struct {
 	EnvFiles []string // --env-file: lines NAME=VALUE
 
 	Name, Project, Description, Image string
-	Tags, Prolog, Exclude             []string
-	Requeue                           *bool
+
+	// Model and data: a path on the cluster or a hub's id.
+	Model, TrainData, ValidationData, TrainSplit, ValidationSplit string
+
+	Tags, Prolog, Exclude []string
+	Requeue               *bool
 
 	// NoValidate takes parameters outside their range or choices, with a
 	// warning. Types stay: a text where a number is wanted is never meant.
@@ -24,6 +28,11 @@ type Options struct {
 
 	// Each entry is VALUE for every role, or ROLE[,ROLE]=VALUE.
 	Time, CPUsPerNode, Memory, Account, Partition, QOS, Reservation, Constraint []string
+
+	// Draft asks only whether the experiment is right: a model or data that tp
+	// submit would want are said, not missed.
+	Draft bool
+	Lock  *Lock // in place of the experiment's
 
 	Slurm Slurm
 

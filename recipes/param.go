@@ -20,27 +20,41 @@ const (
 	Bool  Type = "bool"
 	Str   Type = "str"
 	Enum  Type = "enum"
+	List  Type = "list" // as JSON
 )
+
+var paramTypes = []Type{Int, Float, Bool, Str, Enum, List}
 
 // Param is one parameter of a manifest.
 type Param struct {
-	Type         Type     `toml:"type" json:"type"`
-	Path         string   `toml:"path" json:"path,omitempty"` // in config.yaml; none: the launcher uses it
-	Doc          string   `toml:"doc" json:"doc,omitempty"`
-	Group        string   `toml:"group" json:"group,omitempty"` // heading in tp methods and the wizard
-	Required     bool     `toml:"required" json:"required,omitempty"`
-	Value        any      `toml:"default" json:"-"`
-	Default      *string  `toml:"-" json:"default,omitempty"` // as typed
-	Min          *float64 `toml:"min" json:"min,omitempty"`
-	Max          *float64 `toml:"max" json:"max,omitempty"`
-	ExclusiveMin bool     `toml:"exclusive_min" json:"exclusive_min,omitempty"`
-	Choices      []string `toml:"choices" json:"choices,omitempty"`
+	Type         Type              `toml:"type" json:"type"`
+	Path         string            `toml:"path" json:"path,omitempty"`         // in config.yaml; none: the launcher uses it
+	Paths        map[string]string `toml:"paths" json:"paths,omitempty"`       // where another version of the framework has it
+	Versions     []string          `toml:"versions" json:"versions,omitempty"` // that have it; none: all
+	Doc          string            `toml:"doc" json:"doc,omitempty"`
+	Group        string            `toml:"group" json:"group,omitempty"` // heading in tp methods and the wizard
+	Required     bool              `toml:"required" json:"required,omitempty"`
+	Also         []string          `toml:"also" json:"also,omitempty"` // texts that are values as well, such as null
+	Value        any               `toml:"default" json:"-"`
+	Default      *string           `toml:"-" json:"default,omitempty"` // as typed
+	Min          *float64          `toml:"min" json:"min,omitempty"`
+	Max          *float64          `toml:"max" json:"max,omitempty"`
+	ExclusiveMin bool              `toml:"exclusive_min" json:"exclusive_min,omitempty"`
+	Choices      []string          `toml:"choices" json:"choices,omitempty"`
+}
+
+// in is the parameter as one version of the framework has it.
+func (p Param) in(version string) (Param, bool) {
+	if path, ok := p.Paths[version]; ok {
+		p.Path = path
+	}
+	return p, at(p.Versions, version)
 }
 
 func (p Param) check() error {
 	switch {
-	case !slices.Contains([]Type{Int, Float, Bool, Str, Enum}, p.Type):
-		return fmt.Errorf("type %q is not known; there are int, float, bool, str and enum", p.Type)
+	case !slices.Contains(paramTypes, p.Type):
+		return fmt.Errorf("type %q is not known; there are %s", p.Type, joined(paramTypes))
 	case p.Type == Enum && len(p.Choices) == 0:
 		return fmt.Errorf("an enum needs choices")
 	case (p.Min != nil || p.Max != nil) && p.Type != Int && p.Type != Float:
@@ -85,6 +99,9 @@ func (p Param) typed(text string) (string, error) {
 	if !utf8.ValidString(text) {
 		return "", fmt.Errorf("%q is not UTF-8", text)
 	}
+	if slices.Contains(p.Also, text) {
+		return anyJSON(text)
+	}
 	value := text
 	switch p.Type {
 	case Int:
@@ -99,6 +116,10 @@ func (p Param) typed(text string) (string, error) {
 		if text != "true" && text != "false" {
 			return "", fmt.Errorf("%q is neither true nor false", text)
 		}
+	case List:
+		if !json.Valid([]byte(text)) || strings.TrimSpace(text)[0] != '[' {
+			return "", fmt.Errorf("%q is no JSON list, such as [1, 2] or [\"a\", \"b\"]", text)
+		}
 	default:
 		value = jsonText(text)
 	}
@@ -107,6 +128,9 @@ func (p Param) typed(text string) (string, error) {
 
 // allowed holds a value of the right type against choices and range.
 func (p Param) allowed(text string) error {
+	if slices.Contains(p.Also, text) {
+		return nil
+	}
 	if len(p.Choices) > 0 && !slices.Contains(p.Choices, text) {
 		return fmt.Errorf("%q is none of %s", text, strings.Join(p.Choices, ", "))
 	}
@@ -147,6 +171,9 @@ func (p Param) Range() string {
 	}
 	if p.Max != nil {
 		parts = append(parts, "≤ "+short(*p.Max))
+	}
+	if len(p.Also) > 0 {
+		parts = append(parts, "or "+strings.Join(p.Also, ", "))
 	}
 	return strings.Join(parts, ", ")
 }

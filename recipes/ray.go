@@ -51,7 +51,7 @@ func (c *composer) launchRay(driver spec.Role, params map[string]string) error {
 		if i == 0 {
 			r.Nodes = spec.LaterNodes
 		}
-		r.Body = node(pool, "", r.Name) + text[0] + text[1]
+		r.Body = c.prelude() + node(pool, "", r.Name) + text[0] + text[1]
 		c.spec.Roles = append(c.spec.Roles, r)
 	}
 	c.warnOfPinning(pools)

@@ -30,7 +30,8 @@ var files embed.FS
 type Recipe struct {
 	Manifest
 	Digests
-	Template fs.FS `json:"-"` // files of a new experiment
+	Keys     *Schema `json:"-"` // what the framework's configuration has; nil where nobody says
+	Template fs.FS   `json:"-"` // files of a new experiment
 }
 
 // Digests identify a recipe's content. Digest covers the launcher as well.
@@ -40,12 +41,18 @@ type Digests struct {
 	TemplateDigest string `json:"template_digest"`
 }
 
-// Catalog is a set of recipes by name.
-type Catalog struct{ recipes map[string]*Recipe }
+// Catalog is a set of recipes by name. Each is read when it is asked for: all
+// of them take longer than a whole tp submit should.
+type Catalog struct {
+	tree    fs.FS
+	names   []string // in order
+	mu      sync.Mutex
+	recipes map[string]*Recipe // those that were read
+}
 
-var embedded = sync.OnceValues(func() (*Catalog, error) { return Load(files) })
+var embedded = sync.OnceValues(func() (*Catalog, error) { return open(files) })
 
-// Embedded is the catalogue that is built in. It is read on first use.
+// Embedded is the catalogue that is built in.
 func Embedded() *Catalog {
 	c, err := embedded()
 	if err != nil {
@@ -54,58 +61,95 @@ func Embedded() *Catalog {
 	return c
 }
 
-// Load reads a catalogue: catalog/<framework>/<method>/ of a tree. Launchers
-// are those that are built in.
+// Load reads a whole catalogue: catalog/<framework>/<method>/ of a tree.
+// Launchers are those that are built in.
 func Load(tree fs.FS) (*Catalog, error) {
-	c := &Catalog{recipes: map[string]*Recipe{}}
-	manifests, err := fs.Glob(tree, "catalog/*/*/recipe.toml")
+	c, err := open(tree)
 	if err != nil {
 		return nil, err
 	}
-	for _, file := range manifests {
-		data, err := fs.ReadFile(tree, file)
-		if err != nil {
+	for _, name := range c.names {
+		if _, err := c.read(name); err != nil {
 			return nil, err
 		}
-		m, err := ParseManifest(file, data)
-		if err != nil {
-			return nil, err
-		}
-		dir := path.Dir(file)
-		if want := strings.TrimPrefix(dir, "catalog/"); m.Name != want {
-			return nil, fmt.Errorf("%s: name %q does not match its directory %q", file, m.Name, want)
-		}
-		template, err := fs.Sub(tree, dir+"/template")
-		if err != nil {
-			return nil, err
-		}
-		launch, err := m.launchText()
-		if err != nil {
-			return nil, err
-		}
-		r := &Recipe{Manifest: *m, Template: template}
-		if r.Digests, err = digests(m, template, launch); err != nil {
-			return nil, err
-		}
-		c.recipes[m.Name] = r
 	}
 	return c, nil
 }
 
-// Names are all recipes in order.
-func (c *Catalog) Names() []string {
-	var names []string
-	for name := range c.recipes {
-		names = append(names, name)
+func open(tree fs.FS) (*Catalog, error) {
+	manifests, err := fs.Glob(tree, "catalog/*/*/recipe.toml")
+	c := &Catalog{tree: tree, recipes: map[string]*Recipe{}}
+	for _, file := range manifests {
+		c.names = append(c.names, strings.TrimPrefix(path.Dir(file), "catalog/"))
 	}
-	slices.Sort(names)
-	return names
+	slices.Sort(c.names)
+	return c, err
 }
+
+// has is the recipe of that name, or nil.
+func (c *Catalog) has(name string) *Recipe {
+	if !slices.Contains(c.names, name) {
+		return nil
+	}
+	r, err := c.read(name)
+	if err != nil {
+		panic(err) // Load has read it, or a test the same bytes
+	}
+	return r
+}
+
+func (c *Catalog) read(name string) (*Recipe, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if r, ok := c.recipes[name]; ok {
+		return r, nil
+	}
+	dir := "catalog/" + name
+	data, err := fs.ReadFile(c.tree, dir+"/recipe.toml")
+	if err != nil {
+		return nil, err
+	}
+	m, err := ParseManifest(dir+"/recipe.toml", data)
+	if err != nil {
+		return nil, err
+	}
+	if m.Name != name {
+		return nil, fmt.Errorf("%s/recipe.toml: name %q does not match its directory %q", dir, m.Name, name)
+	}
+	template, err := fs.Sub(c.tree, dir+"/template")
+	if err != nil {
+		return nil, err
+	}
+	launch, err := m.launchText()
+	if err != nil {
+		return nil, err
+	}
+	r := &Recipe{Manifest: *m, Template: template}
+	if m.Schema != "" {
+		file := path.Dir(dir) + "/schema/" + m.Schema + ".tsv"
+		text, err := fs.ReadFile(c.tree, file)
+		if err != nil {
+			return nil, err
+		}
+		if r.Keys, err = ParseSchema(file, text); err != nil {
+			return nil, err
+		}
+		launch = append(launch, text...)
+	}
+	if r.Digests, err = digests(m, template, launch); err != nil {
+		return nil, err
+	}
+	c.recipes[name] = r
+	return r, nil
+}
+
+// Names are all recipes in order.
+func (c *Catalog) Names() []string { return slices.Clone(c.names) }
 
 // Get is the recipe of that name; an unknown one is a usage error that names
 // the nearest.
 func (c *Catalog) Get(name string) (*Recipe, error) {
-	if r, ok := c.recipes[name]; ok {
+	if r := c.has(name); r != nil {
 		return r, nil
 	}
 	err := fault.New(fault.Usage, "no recipe %q in the catalogue; there are %s", name, strings.Join(c.Names(), ", "))
@@ -118,13 +162,14 @@ func (c *Catalog) Get(name string) (*Recipe, error) {
 // server is the recipe that can launch a foreign lock's recipe: the one of
 // that name, else the first whose serves list matches.
 func (c *Catalog) server(name string) *Recipe {
-	if r, ok := c.recipes[name]; ok {
+	if r := c.has(name); r != nil {
 		return r
 	}
-	for _, own := range c.Names() {
-		for _, pattern := range c.recipes[own].Serves {
+	for _, own := range c.names {
+		r := c.has(own)
+		for _, pattern := range r.Serves {
 			if ok, _ := path.Match(pattern, name); ok {
-				return c.recipes[own]
+				return r
 			}
 		}
 	}

@@ -60,7 +60,8 @@ func compose(t *testing.T, l *lab.Lab, e *lab.Experiment, o Options) (*spec.Spec
 func TestEveryRecipe(t *testing.T) {
 	for _, name := range Embedded().Names() {
 		l, e := newLab(t, name, "first", nil)
-		s, c := compose(t, l, e, Options{})
+		r, _ := Embedded().Get(name)
+		s, c := compose(t, l, e, inputsOf(r, Options{}))
 		if c.State != Current {
 			t.Errorf("%s: the new lock is %s: %s", name, c.State, c.Reasons)
 		}
@@ -75,7 +76,6 @@ func TestEveryRecipe(t *testing.T) {
 			}
 			lint(t, script, string(text))
 		}
-		r, _ := Embedded().Get(name)
 		if text := r.Describe(); !strings.Contains(text, r.Summary) || !strings.Contains(Embedded().List(), name) {
 			t.Errorf("%s describes itself as %q", name, text)
 		}
@@ -83,6 +83,16 @@ func TestEveryRecipe(t *testing.T) {
 			t.Error(err)
 		}
 	}
+}
+
+// inputsOf adds what a recipe takes: a model and data.
+func inputsOf(r *Recipe, o Options) Options {
+	for name, into := range map[string]*string{"model": &o.Model, "train_data": &o.TrainData, "validation_data": &o.ValidationData} {
+		if r.Inputs[name] != "" && *into == "" {
+			*into = "/shared/" + name + ".parquet"
+		}
+	}
+	return o
 }
 
 func lint(t *testing.T, name, text string) {
@@ -181,7 +191,7 @@ func TestManifestErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []struct{ old, new, want string }{
-		{`launcher = "torchrun"`, `launcher = "mpirun"`, `r.toml:5:1: launcher: "mpirun" is not known; there are plain, torchrun, accelerate, ray, mpi`},
+		{`launcher = "torchrun"`, `launcher = "mpirun"`, `r.toml:5:1: launcher: "mpirun" is not known; there are plain, torchrun, accelerate, ray and mpi`},
 		{`driver = "train"`, `driver = "actor"`, `r.toml:8:1: driver: "actor" is none of the roles`},
 		{`type = "int"`, `type = "integer"`, `params.procs_per_node: type "integer" is not known`},
 		{`min = 1`, `min = 2000`, `params.procs_per_node: min is over max`},

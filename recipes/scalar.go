@@ -40,9 +40,8 @@ func readScalar(n *yaml.Node) (scalar, error) {
 	if n.Style&yaml.TaggedStyle != 0 && n.Tag != "!!str" {
 		return scalar{}, fmt.Errorf("the tag %s is not read; write the value without it", n.Tag)
 	}
-	quoted := n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle|yaml.TaggedStyle) != 0
 	switch {
-	case quoted:
+	case quotedStyle(n):
 		return scalar{Str, jsonText(text), false}, nil
 	case coreNull.MatchString(text):
 		return scalar{"", "null", false}, nil
@@ -56,6 +55,11 @@ func readScalar(n *yaml.Node) (scalar, error) {
 		return scalar{}, fmt.Errorf("%s is a number to some YAML readers and a text to others; write it without _ and in decimals, or in quotes", text)
 	}
 	return scalar{Str, jsonText(text), oldOther.MatchString(text)}, nil
+}
+
+// quotedStyle says that a scalar is a text whatever it looks like.
+func quotedStyle(n *yaml.Node) bool {
+	return n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle|yaml.TaggedStyle) != 0
 }
 
 func readNumber(text string) (scalar, error) {

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tuneplane/tp/internal/fault"
 	"github.com/tuneplane/tp/internal/shell"
 	"github.com/tuneplane/tp/internal/spec"
 	"github.com/tuneplane/tp/slurm/script"
@@ -49,7 +48,7 @@ var healthPath = regexp.MustCompile(`^/[A-Za-z0-9/._-]*$`)
 func (m *Manifest) checkLaunch(bad func(key, format string, args ...any) error) error {
 	if s := m.Server; s != nil {
 		switch {
-		case !slices.Contains(m.Roles, s.Role) || s.Role == m.Driver:
+		case !slices.Contains(slices.Concat(m.Roles, m.OptionalRoles), s.Role) || s.Role == m.Driver:
 			return bad("server.role", "%q is none of the roles that serve the driver", s.Role)
 		case m.Launcher == Ray || m.Launcher == MPI:
 			return bad("server", "the launcher %s starts no servers", m.Launcher)
@@ -58,7 +57,7 @@ func (m *Manifest) checkLaunch(bad func(key, format string, args ...any) error) 
 		}
 	}
 	if known := []Pinning{PinDomains, PinGroups, PinResources}; m.Pinning != PinNone && !slices.Contains(known, m.Pinning) {
-		return bad("pinning", "%q is not known; there are %s", m.Pinning, join(known))
+		return bad("pinning", "%q is not known; there are %s", m.Pinning, joined(known))
 	}
 	if (m.Pinning == PinGroups) != (len(m.Pins) > 0) {
 		return bad("pins", "belongs to pinning = %q, and it to pins", PinGroups)
@@ -72,7 +71,7 @@ func (m *Manifest) checkLaunch(bad func(key, format string, args ...any) error) 
 		return bad("pinning", "only the launcher ray pins roles")
 	}
 	if m.Launcher == Ray {
-		for _, role := range m.Roles {
+		for _, role := range slices.Concat(m.Roles, m.OptionalRoles) {
 			if !roleName.MatchString(rayRole(role)) {
 				return bad("roles", "%q is too long for a name of Ray's nodes, %s", role, rayRole(role))
 			}
@@ -109,7 +108,7 @@ func (m *Manifest) launchText() ([]byte, error) {
 // TP_SERVER_GROUP_PORT are of the first.
 func (c *composer) gate(params map[string]string) (string, error) {
 	s := c.recipe.Server
-	if s == nil {
+	if s == nil || !slices.Contains(c.roles, s.Role) {
 		return "", nil
 	}
 	text, err := launcherText("gate")
@@ -126,12 +125,13 @@ func (c *composer) serverVars(params map[string]string) string {
 func (c *composer) server(params map[string]string) (spec.Role, error) {
 	s := c.recipe.Server
 	r := spec.Role{Name: s.Role, Needs: needs[Plain]}
-	command, err := c.words(s.Command, params)
+	words, err := c.words(s.Role, s.Command)
 	if err != nil {
 		return r, err
 	}
+	command := strings.Join(words, " ")
 	if len(s.Command) == 0 {
-		file, err := c.script(s.Role)
+		file, err := c.script(s.Role, s.Role+".sh")
 		if err != nil {
 			return r, err
 		}
@@ -147,57 +147,6 @@ func (c *composer) server(params map[string]string) (spec.Role, error) {
 	r.Body = fmt.Sprintf("tp_single=%s tp_server_port=%s\nread -ra tp_server_addrs <<<%s\n%sexec %s\n",
 		shell.Quote(single), roleVar(s.Role, "PORT"), roleVar(s.Role, "ADDRS"), text, command)
 	return r, err
-}
-
-var (
-	wordParam = regexp.MustCompile(`\{([a-z][a-z0-9_]*)\}`)
-	wordVar   = regexp.MustCompile(`\$(TP_[A-Z0-9_]+)`)
-)
-
-// words are the words of a manifest's command as bash: {name} is a parameter
-// of the recipe that belongs to no configuration, $TP_NAME a variable of the
-// job (a server has TP_SERVER_HOST and TP_SERVER_PORT). A word with a parameter that has no value is left out, with its option:
-// write --option={name}.
-func (c *composer) words(list []string, params map[string]string) (string, error) {
-	var out []string
-words:
-	for _, word := range list {
-		text := word
-		for _, m := range wordParam.FindAllStringSubmatch(word, -1) {
-			if _, ok := c.recipe.Params[m[1]]; !ok {
-				return "", fault.New(fault.Internal, "%s: the word %q names no parameter", c.recipe.Name, word)
-			}
-			value, ok := params[m[1]]
-			if !ok {
-				continue words
-			}
-			text = strings.ReplaceAll(text, m[0], value)
-		}
-		var b strings.Builder
-		at := 0
-		if text == word { // a value is never read for variables
-			for _, i := range wordVar.FindAllStringSubmatchIndex(text, -1) {
-				if i[0] > at {
-					b.WriteString(shell.Quote(text[at:i[0]]))
-				}
-				fmt.Fprintf(&b, `"$%s"`, text[i[2]:i[3]])
-				at = i[1]
-			}
-		}
-		if at < len(text) || text == "" {
-			b.WriteString(shell.Quote(text[at:]))
-		}
-		out = append(out, b.String())
-	}
-	return strings.Join(out, " "), nil
-}
-
-func join[T ~string](list []T) string {
-	var texts []string
-	for _, x := range list {
-		texts = append(texts, string(x))
-	}
-	return strings.Join(texts, ", ")
 }
 
 // roleVar is a variable of a role's place, in double quotes.

@@ -22,8 +22,14 @@ import (
 type jobFlags struct {
 	Experiment string `arg:"" optional:"" help:"Experiment: a directory under experiments/."`
 
-	Profile     []string `sep:"none" placeholder:"[ROLE,..=]SERIES[:N]" help:"A pool: h200, h200:8, h200:2x8, train=h200:8 (repeat)."`
-	Set         []string `short:"s" sep:"none" placeholder:"KEY=VALUE" help:"A parameter by name or config path (repeat)."`
+	Profile         []string `sep:"none" placeholder:"[ROLE,..=]SERIES[:N]" help:"A pool: h200, h200:8, h200:2x8, train=h200:8 (repeat)."`
+	Set             []string `short:"s" sep:"none" placeholder:"KEY=VALUE" help:"A parameter by name or config path (repeat)."`
+	Model           string   `placeholder:"PATH|ID" help:"Model: a directory on the cluster or a hub's id."`
+	TrainData       string   `placeholder:"PATH|ID" help:"Training data: a file or directory on the cluster, or a hub's id."`
+	ValidationData  string   `placeholder:"PATH|ID" help:"Validation data, likewise."`
+	TrainSplit      string   `placeholder:"NAME" help:"Split of the training data."`
+	ValidationSplit string   `placeholder:"NAME" help:"Split of the validation data."`
+
 	Env         []string `sep:"none" placeholder:"NAME[=VALUE]" help:"A variable of the job; NAME alone takes your value (repeat)."`
 	EnvFile     []string `sep:"none" placeholder:"FILE" help:"Lines NAME=VALUE (repeat)."`
 	Name        string   `help:"Name shown instead of the experiment's."`
@@ -53,6 +59,7 @@ func (f *jobFlags) options(conf *site.Config, fleet string) (recipes.Options, er
 		Set: f.Set, Profiles: f.Profile, Env: f.Env, EnvFiles: f.EnvFile, Name: f.Name, Project: f.Project, Image: f.Image,
 		Time: f.Time, CPUsPerNode: f.CPUsPerNode, Memory: f.Mem, Account: f.Account, Partition: f.Partition, QOS: f.QOS,
 		Reservation: f.Reservation, Constraint: f.Constraint, NoValidate: f.NoValidate,
+		Model: f.Model, TrainData: f.TrainData, ValidationData: f.ValidationData, TrainSplit: f.TrainSplit, ValidationSplit: f.ValidationSplit,
 	}
 	if f.Requeue {
 		o.Requeue = &f.Requeue

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"path/filepath"
 	"slices"
 
 	"github.com/tuneplane/tp/bundle"
@@ -189,7 +188,7 @@ func (a *app) compose(f jobFlags) (*spec.Spec, *recipes.Composition, error) {
 		return nil, nil, err
 	}
 	if f.UpgradeRecipe {
-		if err := a.upgrade(e); err != nil {
+		if err := a.upgrade(l, e); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -197,6 +196,7 @@ func (a *app) compose(f jobFlags) (*spec.Spec, *recipes.Composition, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	o.Draft = true
 	if len(o.Profiles) > 0 || e.Job != nil && len(e.Job.Profile) > 0 {
 		return recipes.Compose(l, e, o)
 	}
@@ -209,7 +209,7 @@ func (a *app) compose(f jobFlags) (*spec.Spec, *recipes.Composition, error) {
 }
 
 // upgrade rewrites a stale lock to the recipe as it is now.
-func (a *app) upgrade(e *lab.Experiment) error {
+func (a *app) upgrade(l *lab.Lab, e *lab.Experiment) error {
 	old, err := recipes.ReadLock(e)
 	if err != nil {
 		return err
@@ -218,14 +218,14 @@ func (a *app) upgrade(e *lab.Experiment) error {
 	if state, _ := catalog.Check(old); state != recipes.Stale {
 		return nil
 	}
-	fresh, err := catalog.UpgradeLock(old)
+	u, err := catalog.PlanUpgrade(l, e, recipes.UpgradeOptions{Version: version.Version})
 	if err != nil {
 		return err
 	}
-	if err := recipes.WriteLock(e, fresh, version.Version); err != nil {
+	if err := recipes.Apply([]*recipes.Upgrade{u}); err != nil {
 		return err
 	}
-	a.talk("%s is rewritten for %s %s; commit it.", filepath.Join(e.Rel, lab.LockName), fresh.Recipe.Name, fresh.Recipe.Version)
+	a.talk("%s", rewritten(u))
 	return nil
 }
 

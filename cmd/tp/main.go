@@ -45,6 +45,7 @@ type cli struct {
 	Ls       lsCmd       `cmd:"" group:"lab" help:"List the experiments of the lab."`
 	Methods  methodsCmd  `cmd:"" group:"lab" help:"List the recipes, or show one with its parameters."`
 	Validate validateCmd `cmd:"" group:"lab" help:"Check an experiment without asking any cluster."`
+	Recipe   recipeCmd   `cmd:"" group:"lab" help:"Show how recipe locks stand to the catalogue, and bring them up to date."`
 	FleetCmd fleetCmd    `cmd:"" name:"fleet" group:"site" help:"Show clusters, series, partitions and free GPUs."`
 	Site     siteCmd     `cmd:"" group:"site" help:"Write or check the site file."`
 	Doctor   doctorCmd   `cmd:"" group:"site" help:"Check everything tp needs here and say what to do."`

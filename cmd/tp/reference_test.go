@@ -179,6 +179,8 @@ func documents(b *bytes.Buffer) {
 		{"tp job why", "`run_id`, `state`, `gate`, `sentence`, `reason`", nil},
 		{"tp methods", "list of recipes", recipes.Manifest{}},
 		{"tp methods NAME", "", recipes.Manifest{}},
+		{"tp recipe status", "list", lockRow{}},
+		{"tp recipe upgrade", "`dry_run`, `locks`", nil},
 		{"tp config show", "list of settings", plan.Setting{}},
 		{"tp site check, tp doctor", "list of checks", finding{}},
 		{"tp validate", "`experiment`, `valid`, `warnings`, `spec`", nil},

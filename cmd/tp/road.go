@@ -100,7 +100,7 @@ func (a *app) want(r *road) (*recipes.Composition, error) {
 		return nil, err
 	}
 	if r.flags.UpgradeRecipe {
-		if err := a.upgrade(exp); err != nil {
+		if err := a.upgrade(r.lab, exp); err != nil {
 			return nil, err
 		}
 	}

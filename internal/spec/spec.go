@@ -17,6 +17,8 @@ type Spec struct {
 	Image       string    `json:"image,omitempty"` // container image; "" runs on the node itself
 	Roles       []Role    `json:"roles"`           // the driver first
 	Profiles    []Profile `json:"profiles"`
+	Model       string    `json:"model,omitempty"` // path on the cluster or hub id
+	Data        Data      `json:"data,omitzero"`
 	Params      []Param   `json:"params,omitempty"` // every parameter with its value and origin
 	Env         []EnvVar  `json:"env,omitempty"`    // what recipe, job.toml and --env add
 	Job         Job       `json:"job"`
@@ -30,6 +32,15 @@ type Recipe struct {
 	Version string `json:"version"`
 	Digest  string `json:"digest"` // "sha256:…"
 	Foreign bool   `json:"foreign,omitempty"`
+}
+
+// Data is what the training reads: paths on the cluster or hub ids, and the
+// splits in them.
+type Data struct {
+	Train           string `json:"train,omitempty"`
+	Validation      string `json:"validation,omitempty"`
+	TrainSplit      string `json:"train_split,omitempty"`
+	ValidationSplit string `json:"validation_split,omitempty"`
 }
 
 // Framework names what trains.

@@ -1,2 +1,2 @@
-# The role's own script takes the place of this shell, so that signals reach it.
-exec bash "./$tp_script"
+# The command takes the place of this shell, so that signals reach it.
+exec "${tp_command[@]}"
