@@ -168,6 +168,7 @@ func (a *app) connect(ctx context.Context, name string) (*cluster, error) {
 	if err != nil {
 		return nil, err
 	}
+	fleet.TokenFile, fleet.TokenCommand = f.TokenFile, f.TokenCommand // what advice names
 	memory := a.known(fleet)
 	last := memory.load()
 	o := a.circumstances(fleet, last)

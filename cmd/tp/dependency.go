@@ -114,7 +114,9 @@ func (cl *cluster) met(ctx context.Context, kind, shown, id string) (string, err
 	}
 	done := fmt.Sprintf("%s ended as %s already: there is nothing to wait for", what, state)
 	switch {
-	case kind == "after" && begun && !strings.Contains(id, "+"):
+	case kind == "after" && strings.Contains(id, "+"): // so many minutes after its start, which Slurm counts
+		return "", nil
+	case kind == "after" && begun:
 		return fmt.Sprintf("%s has begun already: there is nothing to wait for", what), nil
 	case !ended:
 		return "", nil

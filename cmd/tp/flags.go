@@ -104,7 +104,7 @@ var passed = []string{"HOME", "USER", "LOGNAME", "SHELL", "PATH", "LANG", "TZ", 
 func (a *app) callerEnv(conf *site.Config) []spec.EnvVar {
 	me, _ := a.user()
 	home, _ := os.UserHomeDir()
-	fallback := map[string]string{"HOME": home, "USER": me, "LOGNAME": me, "PATH": "/usr/local/bin:/usr/bin:/bin"}
+	fallback := map[string]string{"HOME": home, "USER": me, "LOGNAME": me, "PATH": usualPath}
 	var out []spec.EnvVar
 	for i, name := range append(append([]string{}, passed...), conf.Environment.Pass...) {
 		value, ok := os.LookupEnv(name)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"syscall"
 
 	"github.com/tuneplane/tp/internal/fault"
 	"github.com/tuneplane/tp/internal/ui"
@@ -63,9 +64,13 @@ func (c *lintCmd) Run(ctx context.Context, a *app) error {
 func readScript(name string, stdin io.Reader) ([]byte, error) {
 	in := stdin
 	if name != "-" {
-		f, err := os.Open(name)
+		f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 		if err != nil {
 			return nil, fault.New(fault.Usage, "%w", err)
+		}
+		if info, err := f.Stat(); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+			f.Close()
+			return nil, fault.New(fault.Usage, "%s is no regular file", name).WithHint("tp lint - <%s", name)
 		}
 		defer f.Close()
 		in = f

@@ -58,9 +58,16 @@ type cli struct {
 }
 
 func main() {
+	if os.Getenv("PATH") == "" { // cron and setsid may bring none, and git and Slurm's commands are looked for there
+		os.Setenv("PATH", usualPath)
+	}
 	log.SetOutput(io.Discard) // net/http would speak there of a server's bad manners
 	os.Exit(int(Main(os.Args[1:], ui.Standard())))
 }
+
+// usualPath is where programs are when nobody says: cron's own, and where
+// Slurm is installed beside the distribution's packages.
+const usualPath = "/usr/local/bin:/usr/bin:/bin:/opt/slurm/bin:/usr/local/slurm/bin"
 
 // jwt is SLURM_JWT, taken out of the environment before anything else: a token
 // is no child's business, git's filters included.

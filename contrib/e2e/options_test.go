@@ -163,6 +163,12 @@ func TestAfter(t *testing.T) {
 			w.Errorf("the preview does not say that there is nothing to wait for:\n%s", third.preview)
 		}
 		w.wait(third.RunDir, "SUCCEEDED")
+		// Minutes after a start: the job has begun and ended, and they are not over.
+		fourth := w.submit("one", "--profile", "cpu:1", "--mem", "100M", "--cpus-per-node", "1", "--dependency", "after:"+first.job()+"+30")
+		if job := w.scontrol(fourth.job())[0]; !strings.Contains(job["Dependency"], "after:"+first.job()+"+30") {
+			w.Errorf("the dependency is %q, wanted 30 minutes after job %s", job["Dependency"], first.job())
+		}
+		w.slurm("scancel", fourth.job())
 	})
 }
 

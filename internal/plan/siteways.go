@@ -96,6 +96,9 @@ func memoryRule(p *spec.Pool, in Input, w site.Ways) error {
 			return fault.New(fault.Usage, "pool %s asks for no memory, and this site wants it said: mem = %q at %s", p.Name, w.Memory, w.MemoryOrigin).
 				WithHint("--mem %s=64G, or memory under [series.%s] in the site file", p.Roles[0], p.Series)
 		}
+		if w.Memory == site.PerCPUMemory { // what is shown is what is asked for, whole mebibytes for each CPU
+			p.MemoryMiB = max(1, p.MemoryMiB/int64(p.CPUsPerNode)) * int64(p.CPUsPerNode)
+		}
 	}
 	return nil
 }

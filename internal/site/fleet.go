@@ -80,13 +80,27 @@ func (c *Config) Names() []string {
 	return sorted(c.Fleets)
 }
 
+// elsewhere is where Slurm is when it is not on the PATH: in cron, and where it
+// is a module.
+var elsewhere = []string{"/usr/bin", "/usr/local/bin", "/opt/slurm/bin", "/usr/local/slurm/bin"}
+
 // implied is local where nothing speaks of Slurm: no site file, no address, no
-// command and no configuration of it.
+// command and no configuration of it. A login node taken for a machine of its
+// own would train there.
 func implied(o Options, sitePath string) string {
 	if sitePath != "" || o.Getenv("TP_SLURMREST_URL") != "" || o.Getenv("SLURM_CONF") != "" {
 		return Slurm
 	}
-	for _, dir := range filepath.SplitList(o.Getenv("PATH")) {
+	for _, file := range []string{"/etc/slurm/slurm.conf", "/etc/slurm-llnl/slurm.conf", "/run/slurm/conf/slurm.conf"} {
+		if _, err := os.Stat(filepath.Join(o.Root, file)); err == nil {
+			return Slurm
+		}
+	}
+	dirs := filepath.SplitList(o.Getenv("PATH"))
+	for _, dir := range elsewhere {
+		dirs = append(dirs, filepath.Join(o.Root, dir))
+	}
+	for _, dir := range dirs {
 		for _, name := range []string{"sinfo", "scontrol"} {
 			if info, err := os.Stat(filepath.Join(dir, name)); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
 				return Slurm
@@ -145,6 +159,9 @@ func (fl Fleet) overlay(o Options, f *tomlfile.File, name string, k fleetKeys) (
 		u, err := url.Parse(k.URL)
 		if err != nil || !slices.Contains([]string{"http", "https", "unix"}, u.Scheme) || u.Host == "" && u.Path == "" {
 			return fl, f.Errorf(at("url"), "%q: expected http://HOST:PORT, https://HOST:PORT or unix:///PATH", k.URL)
+		}
+		if u.RawQuery != "" || u.Fragment != "" {
+			return fl, f.Errorf(at("url"), "an address ends before its ? or #; a token has no place in it: token_file or token_command")
 		}
 		if u.User != nil {
 			return fl, f.Errorf(at("url"), "a password has no place in a URL; use token_file or token_command")

@@ -1,6 +1,7 @@
 package site
 
 import (
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -100,6 +101,8 @@ func newSeries(f *tomlfile.File, name string, k seriesKeys, common Ways) (Series
 		return s, f.Errorf(at("gpu_request"), "gpus-per-node asks for GRES gpu alone, not for %q", k.GRES)
 	case k.CPUs < 0 || k.CPUs > 1<<16:
 		return s, f.Errorf(at("cpus"), "%d is not between 0 and 65536", k.CPUs)
+	case math.IsNaN(k.Price) || math.IsInf(k.Price, 0):
+		return s, f.Errorf(at("price"), "%v is no price", k.Price)
 	case k.Price < 0:
 		return s, f.Errorf(at("price"), "%v is negative", k.Price)
 	}

@@ -37,6 +37,7 @@ type Options struct {
 	Home   string
 	User   string
 	System string // default /etc/tp/site.toml
+	Root   string // before the places where Slurm may be; "" but in tests
 }
 
 // Config is both files, merged.
@@ -156,6 +157,9 @@ func (o Options) filled() (Options, error) {
 	}
 	if o.System == "" {
 		o.System = "/etc/tp/site.toml"
+	}
+	if o.Root == "" {
+		o.Root = o.Getenv("TP_TEST_ROOT") // a machine without Slurm, where the tests' own has one
 	}
 	if o.Home == "" || o.User == "" { // HOME may be unset in cron, USER in containers
 		u, err := user.Current()

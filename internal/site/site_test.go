@@ -23,7 +23,7 @@ func world(t *testing.T, env map[string]string, files map[string]string) (*Confi
 			t.Fatal(err)
 		}
 	}
-	c, err := Load(Options{Home: home, User: "ada", System: filepath.Join(home, "etc/site.toml"), Getenv: func(k string) string {
+	c, err := Load(Options{Home: home, User: "ada", System: filepath.Join(home, "etc/site.toml"), Root: home, Getenv: func(k string) string {
 		return strings.ReplaceAll(env[k], "~", home)
 	}})
 	return c, home, err
@@ -159,6 +159,9 @@ func TestRefusals(t *testing.T) {
 		{site, "[fleets.x]\ntransports = ['url', 'cil']", "cli?"},
 		{site, "[fleets.x]\ntransports = ['url', 'url']", "comes twice"},
 		{site, "[fleets.x]\nslurmrestd = 'sbin/slurmrestd'", "no absolute path"},
+		{site, "[fleets.x]\ntools = 'bin'", "no absolute path"},
+		{site, "[fleets.x]\nurl = 'http://h:6820/?token=x'", "ends before its ? or #"},
+		{site, "[series.x]\nprice = nan", "is no price"},
 		{site, "[fleets.x]\nuser = 'a b'", "blanks"},
 		{site, "[fleets.x]\ntime = '1:30'", "ambiguous"},
 		{site, "default_fleet = 'y'\n[fleets.x]", `site.toml:1: default_fleet "y" is no fleet`},
@@ -261,15 +264,24 @@ func TestImpliedFleet(t *testing.T) {
 	for what, c := range map[string]struct {
 		env  map[string]string
 		want string
+		file string // below the root
 	}{
-		"nothing":      {map[string]string{"PATH": data + ":/nonexistent"}, Local},
-		"a command":    {map[string]string{"PATH": "/nonexistent:" + tools}, Slurm},
-		"SLURM_CONF":   {map[string]string{"SLURM_CONF": "/etc/slurm.conf"}, Slurm},
-		"an address":   {map[string]string{"TP_SLURMREST_URL": "http://x:6820"}, Slurm},
-		"a site file":  {map[string]string{"TP_SITE": empty}, Slurm},
-		"no PATH even": {nil, Local},
+		"conf in cron": {want: Slurm, file: "etc/slurm/slurm.conf"},
+		"nothing":      {env: map[string]string{"PATH": data + ":/nonexistent"}, want: Local},
+		"a command":    {env: map[string]string{"PATH": "/nonexistent:" + tools}, want: Slurm},
+		"SLURM_CONF":   {env: map[string]string{"SLURM_CONF": "/etc/slurm.conf"}, want: Slurm},
+		"an address":   {env: map[string]string{"TP_SLURMREST_URL": "http://x:6820"}, want: Slurm},
+		"a site file":  {env: map[string]string{"TP_SITE": empty}, want: Slurm},
+		"no PATH even": {env: nil, want: Local},
 	} {
-		conf, err := Load(Options{Getenv: func(name string) string { return c.env[name] }, Home: t.TempDir(), User: "ann", System: "/nonexistent/site.toml"})
+		root := t.TempDir()
+		if c.file != "" {
+			if err := os.MkdirAll(filepath.Join(root, filepath.Dir(c.file)), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			write(filepath.Join(root, c.file), "", 0o644)
+		}
+		conf, err := Load(Options{Getenv: func(name string) string { return c.env[name] }, Home: t.TempDir(), User: "ann", System: "/nonexistent/site.toml", Root: root})
 		if err != nil {
 			t.Fatal(err)
 		}

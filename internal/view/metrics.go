@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 )
 
 // tailBytes is how much of metrics.jsonl is read from its end: the last few
@@ -19,7 +20,7 @@ const tailBytes = 32 << 10
 // Metrics is the last line of the run's out/metrics.jsonl as "name value"
 // pairs, the step first; "" when there is none.
 func Metrics(dir string) string {
-	f, err := os.Open(filepath.Join(dir, "out", "metrics.jsonl"))
+	f, err := os.OpenFile(filepath.Join(dir, "out", "metrics.jsonl"), os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe would wait for its writer
 	if err != nil {
 		return ""
 	}

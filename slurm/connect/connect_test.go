@@ -10,6 +10,7 @@ import (
 	"os/user"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -98,6 +99,16 @@ func TestFailureListsEveryWayInOneLineEach(t *testing.T) {
 	}
 }
 
+// pipe has no writer, so opening it would wait.
+func pipe(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
 func TestTokenSources(t *testing.T) {
 	const token = "x.y.z"
 	url := server(t, token)
@@ -110,6 +121,7 @@ func TestTokenSources(t *testing.T) {
 	}{
 		"file":               {f: connect.Fleet{TokenFile: write(t, 0o600, jwt)}, ok: true},
 		"open file":          {f: connect.Fleet{TokenFile: write(t, 0o644, token)}, ok: true, warnings: 1},
+		"pipe":               {f: connect.Fleet{TokenFile: pipe(t)}},
 		"missing file":       {f: connect.Fleet{TokenFile: "/nonexistent", TokenEnv: true}, o: connect.Options{JWT: token}},
 		"command":            {f: connect.Fleet{TokenCommand: []string{write(t, 0o755, "#!/bin/sh\necho "+token)}}, ok: true},
 		"failing command":    {f: connect.Fleet{TokenCommand: []string{"/bin/false"}}},

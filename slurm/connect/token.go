@@ -3,10 +3,10 @@ package connect
 import (
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"sync"
 
+	"github.com/tuneplane/tp/internal/durable"
 	"github.com/tuneplane/tp/slurm/cli"
 	"github.com/tuneplane/tp/slurm/rest"
 )
@@ -123,22 +123,15 @@ func (t *tokens) settle() []string {
 // maxToken is far above any JWT; Slurm's own have some 200 bytes.
 const maxToken = 16 << 10
 
-// readToken also gives the file's mode when others may read it.
+// readToken also gives the file's mode when others may read it. A pipe is no
+// token file: it would be waited for, and can be read only once.
 func readToken(path string) (token string, open os.FileMode, err error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return "", 0, err
-	}
-	defer file.Close()
-	if info, err := file.Stat(); err == nil && info.Mode().Perm()&0o077 != 0 {
+	if info, err := os.Stat(path); err == nil && info.Mode().Perm()&0o077 != 0 {
 		open = info.Mode().Perm()
 	}
-	raw, err := io.ReadAll(io.LimitReader(file, maxToken+1))
+	raw, err := durable.Read(path, maxToken)
 	if err != nil {
-		return "", open, err
-	}
-	if len(raw) > maxToken {
-		return "", open, fmt.Errorf("token file %s holds more than %d KiB", path, maxToken>>10)
+		return "", open, fmt.Errorf("token file: %w", err)
 	}
 	if token, err = cli.ParseToken(raw); err != nil {
 		return "", open, fmt.Errorf("token file %s: %w", path, err)
