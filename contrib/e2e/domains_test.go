@@ -41,6 +41,9 @@ func (w *world) marker(dir, name string) marker {
 	return m
 }
 
+// anyRole is wanted where either role may be first.
+const anyRole = "any"
+
 // domain is one run of two pools that something happens to.
 type domain struct {
 	*world
@@ -109,11 +112,11 @@ func (d *domain) row(state string, want marker, limit time.Duration) run {
 	if took > limit {
 		d.Errorf("the run ended %s after it happened, wanted %s", took, limit)
 	}
-	if m.State != want.State || m.Role != want.Role || m.Exit != want.Exit || !strings.Contains(m.Message, want.Message) || want.Node != "" && m.Node != want.Node {
+	if m.State != want.State || want.Role != anyRole && m.Role != want.Role || m.Exit != want.Exit || !strings.Contains(m.Message, want.Message) || want.Node != "" && m.Node != want.Node {
 		d.Errorf("the marker says %+v, wanted %+v", m, want)
 	}
 	text := d.tp("job", "status", d.s.RunID).out
-	for _, part := range []string{state, want.Role, want.Node, want.Message} {
+	for _, part := range []string{state, strings.TrimPrefix(want.Role, anyRole), want.Node, want.Message} {
 		if !strings.Contains(text, part) {
 			d.Errorf("tp job status does not say %q:\n%s", part, text)
 		}
@@ -225,12 +228,65 @@ func TestTimeLimit(t *testing.T) {
 	})
 }
 
+// TestRoleKilledByASignalOfSlurm: the job shows SIGNALING for a moment, which is
+// no end of it. The role failed.
+func TestRoleKilledByASignalOfSlurm(t *testing.T) {
+	each(t, func(w *world) {
+		d := twoPools(w, "usr1", maps.Clone(idle))
+		d.at = time.Now()
+		d.must("scancel", "--signal=USR1", d.s.job())
+		m := d.row("FAILED", marker{Exit: 138, State: "FAILED", Role: anyRole, Message: "failed with exit code 138"}, 15*time.Second)
+		if !strings.HasPrefix(m.Reason, "role ") {
+			d.Errorf("reason %q", m.Reason)
+		}
+	})
+}
+
 func TestCancelledSecondPool(t *testing.T) {
 	each(t, func(w *world) {
 		d := twoPools(w, "scancel-1", maps.Clone(idle))
 		d.at = time.Now()
 		d.must("scancel", d.s.job()+"+1")
-		d.row("FAILED", marker{State: "FAILED", Role: "rollout", Exit: 143, Message: "Slurm has ended component 1"}, 15*time.Second)
+		d.row("CANCELLED", marker{State: "CANCELLED", Exit: 143, Message: "pool rollout was cancelled after"}, 15*time.Second)
+	})
+}
+
+// TestPoolReachesItsOwnTimeLimit: the role that Slurm ended with it has not
+// failed, whatever code it gives.
+func TestPoolReachesItsOwnTimeLimit(t *testing.T) {
+	each(t, func(w *world) {
+		for _, exit := range []int{0, 3} {
+			w.Run(fmt.Sprintf("exit%d", exit), func(t *testing.T) {
+				t.Parallel()
+				w := newWorld(t, w.release)
+				d := twoPools(w, fmt.Sprintf("pool-limit-exit%d", exit), map[string]string{
+					"train":   "sleep 600",
+					"rollout": fmt.Sprintf(`trap 'exit %d' TERM; while :; do sleep 600 & wait; done`, exit),
+				}, "--time", "rollout=1m", "--time", "train=4m")
+				start, err := time.ParseInLocation("2006-01-02T15:04:05", d.scontrol(d.s.job())[1]["StartTime"], time.Local)
+				d.ok(err)
+				d.at = start.Add(time.Minute)
+				d.row("TIMEOUT", marker{Exit: 143, State: "TIMEOUT", Message: "pool rollout reached its own time limit after"}, 45*time.Second)
+			})
+		}
+	})
+}
+
+// TestDriverOutlivesItsServices: a pool that nothing uses any more may reach its
+// limit; the driver's own end decides.
+func TestDriverOutlivesItsServices(t *testing.T) {
+	each(t, func(w *world) {
+		d := twoPools(w, "pool-done", map[string]string{
+			"train":   `until [ -e "$TP_OUT_DIR/over" ]; do sleep 0.2; done; exit 4`,
+			"rollout": "sleep 1",
+		})
+		d.waitFor(30*time.Second, "the service to end", func() bool {
+			return strings.Contains(d.read(d.s.RunDir, "logs", "job-"+d.s.job()+".log"), "role rollout ended well before the driver")
+		})
+		d.must("scancel", d.s.job()+"+1")
+		d.must("touch", filepath.Join(d.s.RunDir, "out", "over"))
+		d.at = time.Now()
+		d.row("FAILED", marker{Exit: 4, State: "FAILED", Role: "train", Message: "role train failed with exit code 4"}, 15*time.Second)
 	})
 }
 

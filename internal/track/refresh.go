@@ -174,8 +174,9 @@ func refine(seen Seen, end ledger.End, jobs []slurm.Job) Seen {
 		return seen // the marker of an earlier start
 	}
 	switch {
-	case seen.State == ledger.Failed && end.State == ledger.Preempted && lead.State == slurm.Failed:
-		// It was asked to stop within its grace time, and is not to be requeued.
+	case seen.State == ledger.Failed && lead.State == slurm.Failed && end.State != ledger.Failed && end.State.Final() && end.State != ledger.Succeeded:
+		// Its script ended it, because it was asked to stop within its grace time
+		// and is not to be requeued, or because Slurm had ended one pool alone.
 		return FromEnd(end)
 	case seen.State != end.State || end.Message == "" || seen.State == ledger.Succeeded:
 		return seen

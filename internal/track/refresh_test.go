@@ -375,3 +375,16 @@ func TestNamesOfAccounting(t *testing.T) {
 	w.refresh(r)
 	w.want(r, ledger.Succeeded, "")
 }
+
+// Slurm ended one component and the script then itself: to Slurm it has failed.
+func TestPoolEndedAloneIsNoFailure(t *testing.T) {
+	for _, state := range []ledger.State{ledger.Timeout, ledger.Preempted, ledger.Cancelled} {
+		w := newWorld(t)
+		r := w.queued(7, time.Minute)
+		w.end(r, "1.0.json", `{"attempt":1,"restart":0,"job_id":7,"exit":143,"state":"`+string(state)+`","role":"","node":"","message":"pool reward is gone after 9 s"}`)
+		w.fake.Put(slurm.Job{ID: 7, HetJob: 7, Name: r.JobName(), State: slurm.Failed, Reason: "NonZeroExitCode", ExitCode: 143},
+			slurm.Job{ID: 8, HetJob: 7, HetOffset: 1, Name: r.JobName(), State: slurm.Timeout, Reason: "TimeLimit"})
+		w.refresh(r)
+		w.want(r, state, "pool reward is gone after 9 s")
+	}
+}

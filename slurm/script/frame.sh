@@ -69,42 +69,71 @@ tp_leave() {
   exit "$rc"
 }
 trap tp_leave EXIT
-tp_why() { # sets tp_state and tp_reason: why Slurm ends this job; tp_state is empty when it does not
-  local show lead said='' i
-  tp_state='' tp_reason=''
+tp_why() { # [COMPONENT...]: sets tp_state and tp_reason: why Slurm ends this job, or one of these components; tp_state is empty when it does not
+  local show said='' i
+  tp_state='' tp_reason='' tp_restarts=0
   show=$(timeout 3 scontrol -o show job "$SLURM_JOB_ID" 2>/dev/null) || show=''
-  lead=${show%%$'\n'*}
+  tp_record=${show%%$'\n'*}
+  if [[ $tp_record =~ Restarts=([0-9]+) ]]; then tp_restarts=${BASH_REMATCH[1]}; fi
   # 22.05 shows COMPLETING whatever the cause; slurmstepd writes it into this
   # log, perhaps a moment after another node's roles were asked to stop.
   for ((i = 0; i < 10; i++)); do
-    said=$(tail -c "+$((tp_log_start + 1))" "$tp_log" 2>/dev/null | grep -o "\*\*\* JOB $SLURM_JOB_ID ON .*\*\*\*" | tail -n 1) || said=''
-    [[ -z $said && -n $lead && $lead != *JobState=RUNNING* ]] || break
+    said=$(tp_said "JOB $SLURM_JOB_ID")
+    if [[ -n $said ]] || ! tp_ending; then break; fi
     sleep 0.2
   done
-  tp_restarts=0
-  if [[ $lead =~ Restarts=([0-9]+) ]]; then tp_restarts=${BASH_REMATCH[1]}; fi
-  case "$said $lead" in
-  *'DUE TO TIME LIMIT'* | *JobState=TIMEOUT* | *JobState=DEADLINE*) tp_state=TIMEOUT tp_reason="time limit reached" ;;
-  *'DUE TO PREEMPTION'* | *JobState=PREEMPTED*) tp_state=PREEMPTED tp_reason=preempted ;;
-  *'DUE TO NODE FAILURE'* | *JobState=NODE_FAIL*)
-    tp_state=FAILED
-    # Not the state of a moment ago: Slurm ends a job after it has marked the node.
-    tp_reason="node $(grep -o ' NodeList=[^ ]*' <<<"$show" | while IFS='=' read -r _ i; do timeout 3 sinfo -h -n "$i" -t down -o %N; done | sort -u | paste -sd ,) failed"
-    ;;
-  *)
-    if ((tp_restarts > TP_RESTART)); then
-      tp_state=PREEMPTED tp_reason=requeued
-    elif [[ $lead == *JobState=RUNNING* && $show =~ PreemptTime=[0-9] ]]; then
-      tp_state=PREEMPTED tp_reason="preempted, within its grace time,"
-    elif [[ -n $said || (-n $lead && $lead != *JobState=RUNNING*) ]]; then
-      tp_state=CANCELLED tp_reason=cancelled
-    elif [[ $show == *JobState=COMPLETING* || $show == *JobState=CANCELLED* || $show == *JobState=NODE_FAIL* ]]; then
-      tp_reason=$(sed -n 's/.*HetJobOffset=\([0-9]*\) .*JobState=\(COMPLETING\|CANCELLED\|NODE_FAIL\) .*/Slurm has ended component \1/p' <<<"$show" | paste -sd ,)
-    fi
-    ;;
-  esac
-  if ((tp_restarts > TP_RESTART)) && [[ $tp_state == FAILED ]]; then tp_state=PREEMPTED; fi
+  tp_judge "$said"
+  if [[ $tp_state == FAILED ]]; then tp_reason="node $(tp_lost "$show") failed"; fi
+  if ((tp_restarts > TP_RESTART)) && [[ $tp_state != TIMEOUT && $tp_state != PREEMPTED ]]; then
+    if [[ $tp_state != FAILED ]]; then tp_reason=requeued; fi
+    tp_state=PREEMPTED
+  elif [[ -z $tp_state && $show =~ PreemptTime=[0-9] ]]; then
+    tp_state=PREEMPTED tp_reason="preempted, within its grace time,"
+  fi
+  for i; do
+    if [[ -z $tp_state && $i -gt 0 ]]; then tp_why_pool "$i" "$show"; fi
+  done
   if [[ -n $tp_state ]]; then tp_reason+=" after $SECONDS s"; fi
+}
+tp_why_pool() { # COMPONENT SHOW: the same of a component that Slurm has ended while the job goes on
+  local id i pool="pool ${tp_pools[$1]}"
+  tp_record=$(grep " HetJobOffset=$1 " <<<"$2") || return 0
+  id=${tp_record#JobId=} id=${id%% *}
+  for ((i = 0; i < 10; i++)); do
+    tp_ending || return 0
+    tp_judge "$(tp_said "STEP $id\.[0-9]*")"
+    # COMPLETING hides what it is; a time limit is the reason beside it already.
+    [[ $tp_state == CANCELLED && $tp_record == *JobState=COMPLETING* ]] || break
+    sleep 0.2
+    tp_record=$(timeout 3 scontrol -o show job "$id" 2>/dev/null | grep " HetJobOffset=$1 ") || break
+  done
+  case $tp_state in
+  TIMEOUT) tp_reason="$pool reached its own time limit" ;;
+  PREEMPTED) tp_reason="$pool was preempted" ;;
+  FAILED) tp_reason="$pool lost node $(tp_lost "$tp_record")" ;;
+  CANCELLED) tp_reason="$pool was cancelled" ;;
+  esac
+}
+tp_said() { # WHOSE: slurmstepd's last word on why it ends that
+  tail -c "+$((tp_log_start + 1))" "$tp_log" 2>/dev/null | grep -o "\*\*\* $1 ON .*\*\*\*" | tail -n 1 || true
+}
+tp_ending() { # whether tp_record is of a job that ends or has ended
+  # A job that gets a signal, also the warning before its time limit, shows
+  # SIGNALING for a moment from 24.11 on.
+  [[ $tp_record =~ JobState=([A-Z_]+) && ! ${BASH_REMATCH[1]} =~ ^(RUNNING|SIGNALING|SUSPENDED|STOPPED|RESIZING|CONFIGURING|POWER_UP_NODE|UPDATE_DB)$ ]]
+}
+tp_judge() { # SAID: sets tp_state and tp_reason by that and tp_record
+  case "$1 $tp_record" in
+  *'DUE TO TIME LIMIT'* | *JobState=TIMEOUT* | *JobState=DEADLINE* | *' Reason=TimeLimit '*) tp_state=TIMEOUT tp_reason="time limit reached" ;;
+  *'DUE TO PREEMPTION'* | *JobState=PREEMPTED*) tp_state=PREEMPTED tp_reason=preempted ;;
+  *'DUE TO NODE FAILURE'* | *JobState=NODE_FAIL*) tp_state=FAILED ;;
+  *) if [[ -n $1 ]] || tp_ending; then tp_state=CANCELLED tp_reason=cancelled; fi ;;
+  esac
+}
+tp_lost() { # SHOW: which nodes of these jobs are down
+  local nodes
+  # Not the state of a moment ago: Slurm ends a job after it has marked the node.
+  grep -o ' NodeList=[^ ]*' <<<"$1" | while IFS='=' read -r _ nodes; do timeout 3 sinfo -h -n "$nodes" -t down -o %N; done | sort -u | paste -sd , || true
 }
 tp_stop() { # time limit, preemption, requeue or scancel
   trap '' TERM
@@ -176,22 +205,27 @@ tp_words() { # ROLE: what our own part of it said last, in the log of the node t
   printf '%s' "${said:+: ${said:0:400}}"
 }
 tp_wait() { # returns with the run's exit code
-  local role rc first="$TP_RUN_DIR/ends/$tp_mark.first"
+  local role rc i gone first="$TP_RUN_DIR/ends/$tp_mark.first"
   while :; do
     wait -n || true
     for role in "${!tp_pid[@]}"; do
       [[ -s $tp_tmp/$role.rc ]] || continue
       rc=$(<"$tp_tmp/$role.rc")
-      unset "tp_pid[$role]"
       # Also after 0: srun says so when a node is lost, and so does a driver that
-      # saves its work when it is asked to stop.
-      tp_why
+      # saves its work when it is asked to stop. Slurm may have ended the pool of
+      # any role that was running; a driver that ended well needs none of them.
+      gone=()
+      if [[ $role != "$TP_DRIVER" || $rc -ne 0 ]]; then
+        for i in "${!tp_pid[@]}"; do gone+=("${tp_component[$i]}"); done
+      fi
+      tp_why "${gone[@]}"
+      unset "tp_pid[$role]"
       if [[ -n $tp_state ]]; then tp_ended; fi
       if [[ $rc -ne 0 ]]; then
         # srun answers with the highest code of its tasks, and that may be of one
         # it killed because another had failed: the first failure is the cause.
         if [[ -s $first ]]; then read -r _ _ rc role <"$first" || true; fi
-        tp_end FAILED "$rc" "$role" "role $role failed with exit code $rc${tp_reason:+: $tp_reason}$(tp_words "$role")"
+        tp_end FAILED "$rc" "$role" "role $role failed with exit code $rc$(tp_words "$role")"
         tp_teardown
         return "$rc"
       elif [[ $role == "$TP_DRIVER" ]]; then

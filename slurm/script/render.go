@@ -42,6 +42,7 @@ func Render(p Program) (string, error) {
 	for _, v := range p.vars() {
 		export(&b, v)
 	}
+	p.components(&b)
 	b.WriteString("\n" + frame + "\n" + poolsFrame)
 
 	b.WriteString("\n# ---- stage-in: the bundle, verified ------------------------------------------------\n")
@@ -128,6 +129,33 @@ func (p *Program) vars() []slurm.EnvVar {
 		{Name: "TP_TIME_LIMIT", Value: fmt.Sprint(seconds)},
 	}
 	return append(vars, p.Vars...)
+}
+
+// components says which pools and roles each component has, for when Slurm ends
+// one of them alone.
+func (p *Program) components(b *strings.Builder) {
+	names := make([]string, len(p.Request.Components))
+	for _, s := range p.pools() {
+		if names[s.Component] != "" {
+			names[s.Component] += ","
+		}
+		names[s.Component] += s.Pool
+	}
+	b.WriteString("tp_pools=(")
+	for i, n := range names {
+		if i > 0 {
+			b.WriteString(" ")
+		}
+		b.WriteString(shell.Quote(n))
+	}
+	b.WriteString(")\ndeclare -A tp_component=(")
+	for i, s := range p.Steps {
+		if i > 0 {
+			b.WriteString(" ")
+		}
+		fmt.Fprintf(b, "[%s]=%d", s.Role, s.Component)
+	}
+	b.WriteString(")\n")
 }
 
 // places starts a step on every pool's nodes, with the placement of its roles'
