@@ -1,7 +1,6 @@
 package gates
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -28,7 +27,7 @@ func (Admission) Check(s Subject) []Verdict {
 			Found: "which accounts and QOS you may use is not known: accounting (slurmdbd) does not answer"})
 	}
 	for _, p := range s.Pools {
-		if v, bad := admit(p, s.Snapshot); bad {
+		if v, bad := s.admit(p); bad {
 			v.Gate, v.Pool = "admission", p.Name
 			if v.Level == "" {
 				v.Level = Block
@@ -39,7 +38,8 @@ func (Admission) Check(s Subject) []Verdict {
 	return out
 }
 
-func admit(p spec.Pool, snap *slurm.Snapshot) (Verdict, bool) {
+func (s Subject) admit(p spec.Pool) (Verdict, bool) {
+	snap := s.Snapshot
 	part, ok := snap.Partition(p.Partition)
 	if !ok {
 		var names []string
@@ -48,7 +48,7 @@ func admit(p spec.Pool, snap *slurm.Snapshot) (Verdict, bool) {
 		}
 		remedy := "tp fleet show"
 		if near := fault.Nearest(p.Partition, names); near != "" {
-			remedy = fmt.Sprintf("--partition %s=%s", p.Roles[0], near)
+			remedy = s.option("--partition", p, near)
 		}
 		return Verdict{Code: "admission.partition", Asked: "partition " + p.Partition,
 			Found: "the cluster has " + strings.Join(names, ", "), Remedy: remedy}, true
@@ -62,15 +62,15 @@ func admit(p spec.Pool, snap *slurm.Snapshot) (Verdict, bool) {
 	// An empty account or QOS is the user's default, which only accounting knows.
 	if p.Account != "" && (restricts(part.AllowAccounts, p.Account) || slices.Contains(part.DenyAccounts, p.Account)) {
 		return Verdict{Code: "admission.account", Asked: "account " + p.Account + " in partition " + p.Partition,
-			Found: lists("allowed accounts", part.AllowAccounts, "denied accounts", part.DenyAccounts), Remedy: "--account or --partition"}, true
+			Found: lists("allowed accounts", part.AllowAccounts, "denied accounts", part.DenyAccounts), Remedy: s.option("--account", p, "NAME") + " or " + s.option("--partition", p, "NAME")}, true
 	}
 	if p.QOS != "" && (restricts(part.AllowQOS, p.QOS) || slices.Contains(part.DenyQOS, p.QOS)) {
 		return Verdict{Code: "admission.qos", Asked: "QOS " + p.QOS + " in partition " + p.Partition,
-			Found: lists("allowed QOS", part.AllowQOS, "denied QOS", part.DenyQOS), Remedy: "--qos or --partition"}, true
+			Found: lists("allowed QOS", part.AllowQOS, "denied QOS", part.DenyQOS), Remedy: s.option("--qos", p, "NAME") + " or " + s.option("--partition", p, "NAME")}, true
 	}
 	if p.Account == "" && len(part.AllowAccounts) > 0 {
 		return Verdict{Code: "admission.account", Level: Unknown, Asked: "your default account in partition " + p.Partition,
-			Found: "the partition takes only " + strings.Join(part.AllowAccounts, ", ") + "; which account is your default is not known here", Remedy: "--account NAME"}, true
+			Found: "the partition takes only " + strings.Join(part.AllowAccounts, ", ") + "; which account is your default is not known here", Remedy: s.option("--account", p, "NAME")}, true
 	}
 	if p.Reservation != "" && !slices.ContainsFunc(snap.Reservations, func(r slurm.Reservation) bool { return r.Name == p.Reservation }) {
 		return Verdict{Code: "admission.reservation", Asked: "reservation " + p.Reservation, Found: "the cluster shows no reservation of this name", Remedy: "tp fleet show"}, true

@@ -28,7 +28,7 @@ func (Capacity) Check(s Subject) []Verdict {
 				nodes += q.Nodes
 			}
 		}
-		out = append(out, limits(p, nodes, s.Snapshot)...)
+		out = append(out, limits(s, p, nodes)...)
 	}
 	if len(out) > 0 {
 		return out
@@ -54,7 +54,8 @@ func (Capacity) Check(s Subject) []Verdict {
 
 // limits are the rules of one pool that no waiting changes; nodes are those of
 // its whole component.
-func limits(p spec.Pool, nodes int, snap *slurm.Snapshot) []Verdict {
+func limits(s Subject, p spec.Pool, nodes int) []Verdict {
+	snap := s.Snapshot
 	never := func(asked, found, remedy string) Verdict {
 		return Verdict{Gate: "capacity", Code: "capacity.neverFits", Level: Block, Pool: p.Name, Asked: asked, Found: found, Remedy: remedy}
 	}
@@ -64,7 +65,7 @@ func limits(p spec.Pool, nodes int, snap *slurm.Snapshot) []Verdict {
 		return nil // admission says so
 	}
 	if part.MaxTime > 0 && (p.TimeMinutes > int(part.MaxTime) || p.TimeMinutes < 0) {
-		out = append(out, never("time "+slurm.Minutes(p.TimeMinutes).String(), fmt.Sprintf("partition %s allows %s", p.Partition, part.MaxTime), fmt.Sprintf("--time %s", part.MaxTime)))
+		out = append(out, never("time "+slurm.Minutes(p.TimeMinutes).String(), fmt.Sprintf("partition %s allows %s", p.Partition, part.MaxTime), s.option("--time", p, part.MaxTime)))
 	}
 	if part.MaxNodes > 0 && nodes > part.MaxNodes {
 		out = append(out, never(fmt.Sprintf("%d nodes", nodes), fmt.Sprintf("partition %s allows %d nodes per job", p.Partition, part.MaxNodes), "tp fleet show"))
@@ -74,11 +75,11 @@ func limits(p spec.Pool, nodes int, snap *slurm.Snapshot) []Verdict {
 	}
 	if part.MaxCPUsPerNode > 0 && p.CPUsPerNode > part.MaxCPUsPerNode {
 		out = append(out, never(fmt.Sprintf("%d CPUs per node", p.CPUsPerNode), fmt.Sprintf("partition %s allows %d (MaxCPUsPerNode)", p.Partition, part.MaxCPUsPerNode),
-			fmt.Sprintf("--cpus-per-node %s=%d", p.Roles[0], part.MaxCPUsPerNode)))
+			s.option("--cpus-per-node", p, part.MaxCPUsPerNode)))
 	}
 	if part.MaxMemPerNode > 0 && slurm.MiB(p.MemoryMiB) > part.MaxMemPerNode {
 		out = append(out, never(slurm.MiB(p.MemoryMiB).String()+" per node", fmt.Sprintf("partition %s allows %s (MaxMemPerNode)", p.Partition, part.MaxMemPerNode),
-			fmt.Sprintf("--mem %s=%s", p.Roles[0], part.MaxMemPerNode)))
+			s.option("--mem", p, part.MaxMemPerNode)))
 	}
 	p = counted(p)
 	name, typ := gresName(p.GRES)
@@ -98,9 +99,9 @@ func limits(p spec.Pool, nodes int, snap *slurm.Snapshot) []Verdict {
 		}
 		out = append(out, never(fmt.Sprintf("%d × %s per node", p.GPUsPerNode, p.GRES), found, "tp fleet show"))
 	case p.CPUsPerNode > cpus:
-		out = append(out, never(fmt.Sprintf("%d CPUs per node", p.CPUsPerNode), fmt.Sprintf("a node of series %s has at most %d", p.Series, cpus), fmt.Sprintf("--cpus-per-node %s=%d", p.Roles[0], cpus)))
+		out = append(out, never(fmt.Sprintf("%d CPUs per node", p.CPUsPerNode), fmt.Sprintf("a node of series %s has at most %d", p.Series, cpus), s.option("--cpus-per-node", p, cpus)))
 	case slurm.MiB(p.MemoryMiB) > mem:
-		out = append(out, never(slurm.MiB(p.MemoryMiB).String()+" per node", fmt.Sprintf("a node of series %s has at most %s", p.Series, mem), fmt.Sprintf("--mem %s=%s", p.Roles[0], mem)))
+		out = append(out, never(slurm.MiB(p.MemoryMiB).String()+" per node", fmt.Sprintf("a node of series %s has at most %s", p.Series, mem), s.option("--mem", p, mem)))
 	}
 	return out
 }
@@ -162,7 +163,30 @@ func neverFitsRemedy(s Subject, pools string) string {
 	if strings.Contains(pools, ",") {
 		return fmt.Sprintf("components never share a node; put the roles on one pool: --profile %s=…", pools)
 	}
+	for _, p := range s.Pools {
+		if p.Name != pools {
+			continue
+		}
+		nodes := 0
+		for _, n := range s.Snapshot.NodesIn(p.Partition) {
+			if shaped(n, p) {
+				nodes++
+			}
+		}
+		if nodes > 0 {
+			return fmt.Sprintf("at most --profile %s", profile(p, nodes))
+		}
+	}
 	return "tp fleet show"
+}
+
+// profile is the pool with so many nodes, as people type it.
+func profile(p spec.Pool, nodes int) string {
+	text := fmt.Sprintf("%s=%s:%d", strings.Join(p.Roles, ","), p.Series, nodes)
+	if p.GPUsPerNode > 0 {
+		text += fmt.Sprintf("x%d", p.GPUsPerNode)
+	}
+	return text
 }
 
 func shape(p spec.Pool) string {

@@ -45,7 +45,7 @@ func TestVerdicts(t *testing.T) {
 	}{
 		{"fits", func(*slurm.Snapshot, *[]spec.Pool) {}, "", Pass, ""},
 		{"no accounting", func(s *slurm.Snapshot, _ *[]spec.Pool) { s.Info.Account = false }, "admission.accounting", Unknown, "slurmdbd"},
-		{"unknown partition", func(_ *slurm.Snapshot, p *[]spec.Pool) { (*p)[0].Partition = "h20" }, "admission.partition", Block, "--partition h200=h200"},
+		{"unknown partition", func(_ *slurm.Snapshot, p *[]spec.Pool) { (*p)[0].Partition = "h20" }, "admission.partition", Block, "--partition h200"},
 		{"partition drains", func(s *slurm.Snapshot, _ *[]spec.Pool) { s.Partitions[0].State = "DRAIN" }, "admission.partitionState", Block, "draining"},
 		{"account not allowed", func(s *slurm.Snapshot, p *[]spec.Pool) {
 			s.Partitions[0].AllowAccounts = []string{"vip"}
@@ -78,8 +78,8 @@ func TestVerdicts(t *testing.T) {
 			*p = append(*p, pool("h200", 1, 8))
 		}, "capacity.neverFits", Block, "allows 1 nodes per job"},
 		{"below the partition's least", func(s *slurm.Snapshot, _ *[]spec.Pool) { s.Partitions[0].MinNodes = 2 }, "capacity.neverFits", Block, "at least 2 nodes"},
-		{"the partition's CPUs per node", func(s *slurm.Snapshot, _ *[]spec.Pool) { s.Partitions[0].MaxCPUsPerNode = 4 }, "capacity.neverFits", Block, "--cpus-per-node h200=4"},
-		{"the partition's memory per node", func(s *slurm.Snapshot, _ *[]spec.Pool) { s.Partitions[0].MaxMemPerNode = 512 }, "capacity.neverFits", Block, "--mem h200=512M"},
+		{"the partition's CPUs per node", func(s *slurm.Snapshot, _ *[]spec.Pool) { s.Partitions[0].MaxCPUsPerNode = 4 }, "capacity.neverFits", Block, "--cpus-per-node 4"},
+		{"the partition's memory per node", func(s *slurm.Snapshot, _ *[]spec.Pool) { s.Partitions[0].MaxMemPerNode = 512 }, "capacity.neverFits", Block, "--mem 512M"},
 		{"unlimited time before a maintenance", func(s *slurm.Snapshot, p *[]spec.Pool) {
 			s.Partitions[0].MaxTime, (*p)[0].TimeMinutes = slurm.Unlimited, -1
 			s.Reservations = []slurm.Reservation{{Name: "maint", Nodes: "h200-[1-2]", Flags: []string{"MAINT"}, Start: now.Add(48 * time.Hour), End: now.Add(50 * time.Hour)}}
@@ -245,4 +245,54 @@ func TestOneMachine(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A remedy of one pool must not change the others.
+func TestRemedyOfOnePoolAmongSeveral(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*slurm.Snapshot, *spec.Pool)
+		want   string
+	}{
+		"time":        {func(_ *slurm.Snapshot, p *spec.Pool) { p.TimeMinutes = 601 }, "--time h100=0-10:00:00"},
+		"partition":   {func(_ *slurm.Snapshot, p *spec.Pool) { p.Partition = "h10" }, "--partition h100=h100"},
+		"CPUs":        {func(_ *slurm.Snapshot, p *spec.Pool) { p.CPUsPerNode = 65 }, "--cpus-per-node h100=64"},
+		"memory":      {func(_ *slurm.Snapshot, p *spec.Pool) { p.MemoryMiB = 2000000 }, "--mem h100="},
+		"account":     {func(s *slurm.Snapshot, p *spec.Pool) { s.Partitions[1].AllowAccounts, p.Account = []string{"vip"}, "x" }, "--account h100=NAME or --partition h100=NAME"},
+		"QOS":         {func(s *slurm.Snapshot, p *spec.Pool) { s.Partitions[1].DenyQOS, p.QOS = []string{"x"}, "x" }, "--qos h100=NAME or --partition h100=NAME"},
+		"maintenance": {func(s *slurm.Snapshot, _ *spec.Pool) { s.Reservations = maintenance("h100-[1-2]") }, "--time h100=0-00:29:00"},
+		"nodes":       {func(_ *slurm.Snapshot, p *spec.Pool) { p.Nodes = 12 }, "--profile h100=h100:2x8"},
+	} {
+		snap := cluster()
+		pools := []spec.Pool{pool("h200", 1, 8), pool("h100", 1, 8)}
+		pools[1].Component = 1
+		c.change(snap, &pools[1])
+		found := false
+		for _, v := range Check(Subject{Pools: pools, Snapshot: snap, Now: noon}, All()...) {
+			found = found || v.Pool == "h100" && strings.Contains(v.Remedy, c.want)
+		}
+		if !found {
+			t.Errorf("%s: no remedy %q in %+v", name, c.want, Check(Subject{Pools: pools, Snapshot: snap, Now: noon}, All()...))
+		}
+	}
+}
+
+// With one pool the role need not be named, unless something was said of it.
+func TestRemedyOutweighsWhatWasSaidOfTheRole(t *testing.T) {
+	p := pool("h200", 1, 8)
+	p.TimeMinutes = 601
+	s := Subject{Spec: &spec.Spec{}, Pools: []spec.Pool{p}, Snapshot: cluster(), Now: noon}
+	s.Spec.Job.Time = spec.PerRole{"": "601m"}
+	if got := (Capacity{}).Check(s)[0].Remedy; got != "--time 0-10:00:00" {
+		t.Errorf("remedy %q", got)
+	}
+	s.Spec.Job.Time = spec.PerRole{"": "1h", "h200": "601m"}
+	if got := (Capacity{}).Check(s)[0].Remedy; got != "--time h200=0-10:00:00" {
+		t.Errorf("remedy %q", got)
+	}
+}
+
+var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+func maintenance(nodes string) []slurm.Reservation {
+	return []slurm.Reservation{{Name: "m", Nodes: nodes, Flags: []string{"MAINT"}, Start: noon.Add(30 * time.Minute), End: noon.Add(5 * time.Hour)}}
 }

@@ -48,7 +48,7 @@ func (Maintenance) Check(s Subject) []Verdict {
 				}
 				remedy := "it waits until the maintenance is over"
 				if before := int(r.Start.Sub(s.Now).Minutes()); before > 1 {
-					remedy = fmt.Sprintf("--time %s fits before it", slurm.Minutes(before-1))
+					remedy = s.option("--time", p, slurm.Minutes(before-1)) + " fits before it"
 				}
 				out = append(out, Verdict{Gate: "maintenance", Code: "maintenance", Level: Wait, Pool: p.Name,
 					Asked: fmt.Sprintf("%d nodes %s", p.Nodes, limit),

@@ -206,7 +206,7 @@ func (a *app) here(ctx context.Context, fleet site.Fleet) (*cluster, error) {
 // fleet reports. The site file speaks of clusters, not of this machine.
 func (a *app) registry(f site.Fleet, snap *slurm.Snapshot) *site.Registry {
 	if r := a.conf.Registry(); r != nil && f.Kind != site.Local {
-		return r
+		return r.Counted(snap)
 	}
 	return a.conf.Measured(snap)
 }

@@ -60,7 +60,8 @@ type Observed struct {
 	Release    string          `json:"release"`
 	Verdicts   []gates.Verdict `json:"verdicts"`
 	Warnings   []string        `json:"warnings,omitempty"`
-	NewBytes   int64           `json:"new_bytes"` // to send; uncompressed
+	Notes      []string        `json:"notes,omitempty"` // worth knowing, and nothing to worry about
+	NewBytes   int64           `json:"new_bytes"`       // to send; uncompressed
 	Provenance spec.Provenance `json:"provenance"`
 	Settings   []Setting       `json:"settings,omitempty"`
 }

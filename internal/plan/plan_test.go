@@ -271,3 +271,51 @@ func TestOriginOfDirectives(t *testing.T) {
 		t.Errorf("no directive for %v", want)
 	}
 }
+
+func TestPoolThatEndsBeforeTheDriver(t *testing.T) {
+	for name, c := range map[string]struct {
+		time spec.PerRole
+		want string
+	}{
+		"shorter":             {spec.PerRole{"train": "4m", "rollout": "1m"}, "pool rollout ends before the driver: its time limit is 0-00:01:00, that of pool train 0-00:04:00"},
+		"the driver for ever": {spec.PerRole{"train": "UNLIMITED", "rollout": "1m"}, "that of pool train UNLIMITED"},
+		"longer":              {spec.PerRole{"train": "4m", "rollout": "5m"}, ""},
+		"for ever":            {spec.PerRole{"train": "4m", "rollout": "UNLIMITED"}, ""},
+		"alike":               {spec.PerRole{"": "4m"}, ""},
+	} {
+		in := input("rollout=h100:4", "train=h200:8")
+		in.Spec.Job.Time = c.time
+		p, err := Resolve(in)
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		text := strings.Join(p.Observed.Warnings, "\n")
+		if strings.Contains(text, "before the driver") != (c.want != "") || !strings.Contains(text, c.want) {
+			t.Errorf("%s: warnings %q, wanted %q", name, text, c.want)
+		}
+	}
+}
+
+func TestWholeNodesAreSaid(t *testing.T) {
+	for name, c := range map[string]struct {
+		profiles []string
+		job      spec.Job
+		want     string
+	}{
+		"a CPU pool":    {[]string{"cpu:1"}, spec.Job{}, "pool train takes whole nodes of series cpu, 64 CPUs and 200000M each; for less: --cpus-per-node N --mem SIZE"},
+		"beside others": {[]string{"train=h200:8", "rollout=cpu:1"}, spec.Job{}, "--cpus-per-node rollout=N --mem rollout=SIZE"},
+		"told how many": {[]string{"cpu:1"}, spec.Job{CPUsPerNode: spec.PerRole{"": "4"}}, ""},
+		"GPUs":          {[]string{"h200:4"}, spec.Job{}, ""},
+	} {
+		in := input(c.profiles...)
+		c.job.Time = in.Spec.Job.Time
+		in.Spec.Job = c.job
+		p, err := Resolve(in)
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		if text := strings.Join(p.Observed.Notes, "\n"); (text == "") != (c.want == "") || !strings.Contains(text, c.want) {
+			t.Errorf("%s: notes %q, wanted %q", name, text, c.want)
+		}
+	}
+}

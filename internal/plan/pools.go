@@ -61,7 +61,7 @@ func limits(p *spec.Pool, in Input, series site.Series) ([]string, error) {
 	siteDefaults(p, in, series)
 	if p.Partition == "" {
 		if len(series.Partitions) == 0 {
-			return nil, fault.Gate("admission", "series %s is in no partition that you can see", series.Name).WithHint("--partition %s=NAME, or tp fleet show", p.Roles[0])
+			return nil, fault.Gate("admission", "series %s is in no partition that you can see", series.Name).WithHint("--partition %sNAME, or tp fleet show", in.only(p))
 		}
 		p.Partition = series.Partitions[0]
 	}
@@ -175,11 +175,54 @@ func timeLimit(p *spec.Pool, in Input, series site.Series) ([]string, error) {
 			}
 			if limit > 0 {
 				p.TimeMinutes = int(limit)
-				return []string{fmt.Sprintf("no time limit was given for pool %s: the default of partition %s, %s, is used (--time)", p.Name, p.Partition, limit)}, nil
+				return []string{fmt.Sprintf("no time limit was given for pool %s: the default of partition %s, %s, is used (--time %sTIME)", p.Name, p.Partition, limit, in.only(p))}, nil
 			}
 		}
 	}
-	return nil, fault.New(fault.Usage, "pool %s has no time limit and partition %s gives none", p.Name, p.Partition).WithHint("--time 4h")
+	return nil, fault.New(fault.Usage, "pool %s has no time limit and partition %s gives none", p.Name, p.Partition).WithHint("--time %s4h", in.only(p))
+}
+
+// only is what stands before a flag's value so that it changes this pool alone:
+// nothing where there is no other.
+func (in Input) only(p *spec.Pool) string {
+	if len(in.Spec.Profiles) > 1 {
+		return p.Roles[0] + "="
+	}
+	return ""
+}
+
+// beforeDriver warns of pools whose time is over before the driver's: the run
+// ends with the first pool that Slurm ends.
+func beforeDriver(pools []spec.Pool) []string {
+	var out []string
+	for _, p := range pools[1:] {
+		driver := pools[0]
+		if p.TimeMinutes > 0 && (driver.TimeMinutes < 0 || p.TimeMinutes < driver.TimeMinutes) {
+			out = append(out, fmt.Sprintf("pool %s ends before the driver: its time limit is %s, that of pool %s %s, and the run ends with TIMEOUT if its roles still run then (--time %s=%s)",
+				p.Name, slurm.Minutes(p.TimeMinutes), driver.Name, slurm.Minutes(driver.TimeMinutes), p.Roles[0], slurm.Minutes(driver.TimeMinutes)))
+		}
+	}
+	return out
+}
+
+// wholeNodes says which pools take all of their nodes although they use no
+// devices of them, for that is what a count of nodes means when nothing else is said.
+func wholeNodes(in Input, pools []spec.Pool) []string {
+	var out []string
+	for i, p := range pools {
+		job := in.Spec.Job
+		if p.GPUsPerNode > 0 || p.CPUsPerNode <= 1 || job.CPUsPerNode.For(p.Roles...) != "" ||
+			job.Memory.For(p.Roles...) != "" || job.MemPerCPU.For(p.Roles...) != "" {
+			continue
+		}
+		memory := ""
+		if p.MemoryMiB > 0 {
+			memory = " and " + slurm.MiB(p.MemoryMiB).String()
+		}
+		only := in.only(&pools[i])
+		out = append(out, fmt.Sprintf("pool %s takes whole nodes of series %s, %d CPUs%s each; for less: --cpus-per-node %sN --mem %sSIZE", p.Name, p.Series, p.CPUsPerNode, memory, only, only))
+	}
+	return out
 }
 
 // collapse puts pools that look the same to Slurm into one component, whose

@@ -69,6 +69,7 @@ func Resolve(in Input) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
+	warnings = append(warnings, beforeDriver(pools)...)
 	components := collapse(pools)
 	req := &slurm.Request{
 		Name:       in.Spec.Name + "." + in.RunID,
@@ -104,7 +105,7 @@ func Resolve(in Input) (*Plan, error) {
 		},
 		Observed: Observed{
 			Transport: in.Transport, OtherWays: in.OtherWays, Warnings: append(in.Warnings, warnings...),
-			NewBytes: in.NewBytes, Provenance: in.Git, Settings: in.Settings,
+			Notes: wholeNodes(in, pools), NewBytes: in.NewBytes, Provenance: in.Git, Settings: in.Settings,
 		},
 	}
 	if in.Snapshot != nil {

@@ -24,10 +24,29 @@ func (c *Config) Registry() *Registry {
 	return &Registry{Series: c.Series, Origin: c.SitePath}
 }
 
+// Counted is the registry with the nodes of each series that a cluster has.
+func (r *Registry) Counted(snap *slurm.Snapshot) *Registry {
+	if snap == nil {
+		return r
+	}
+	out := *r
+	out.Series = slices.Clone(r.Series)
+	for i := range out.Series {
+		s := &out.Series[i]
+		s.Exist = 0
+		for _, n := range snap.Nodes {
+			if s.Has(n) {
+				s.Exist++
+			}
+		}
+	}
+	return &out
+}
+
 // Measured is the registry of what a cluster reports, asked for as the site
 // file wants.
 func (c *Config) Measured(snap *slurm.Snapshot) *Registry {
-	r := FromSnapshot(snap)
+	r := FromSnapshot(snap).Counted(snap)
 	for i := range r.Series {
 		r.Series[i].Ways = c.Requests
 	}
@@ -136,16 +155,35 @@ func (s Series) shape(p spec.Profile) (nodes, perNode int, err error) {
 	case d == 0:
 		return p.Devices, 0, nil
 	case p.Nodes > 0 && p.PerNode > d:
-		return 0, 0, fmt.Errorf("a node of %s has %d devices, not %d; nearest: %s:%dx%d or %s:%dx%d", s.Name, d, p.PerNode,
-			s.Name, p.Nodes, d, s.Name, (p.Devices+d-1)/d, d)
+		return 0, 0, fmt.Errorf("a node of %s has %d devices, not %d; nearest: %s", s.Name, d, p.PerNode,
+			s.nearest(func(nodes int) string { return fmt.Sprintf("%s:%dx%d", s.Name, nodes, d) }, p.Nodes, (p.Devices+d-1)/d))
 	case p.Nodes > 0:
 		return p.Nodes, p.PerNode, nil
 	case p.Devices <= d:
 		return 1, p.Devices, nil
 	case p.Devices%d != 0:
-		low := p.Devices / d * d
-		return 0, 0, fmt.Errorf("%d is no multiple of %d, the devices of a node; nearest: %d or %d", p.Devices, d, low, low+d)
+		low := p.Devices / d
+		return 0, 0, fmt.Errorf("%d is no multiple of %d, the devices of a node; nearest: %s", p.Devices, d,
+			s.nearest(func(nodes int) string { return fmt.Sprint(nodes * d) }, low, low+1))
 	default:
 		return p.Devices / d, d, nil
 	}
+}
+
+// nearest offers shapes of so many nodes, as far as there are so many.
+func (s Series) nearest(shape func(nodes int) string, nodes ...int) string {
+	var out []string
+	for _, n := range nodes {
+		if s.Exist > 0 && n > s.Exist {
+			n = s.Exist
+		}
+		if text := shape(n); !slices.Contains(out, text) {
+			out = append(out, text)
+		}
+	}
+	text := strings.Join(out, " or ")
+	if s.Exist > 0 && slices.Max(nodes) > s.Exist {
+		text += fmt.Sprintf(" (the cluster has %d nodes of %s)", s.Exist, s.Name)
+	}
+	return text
 }

@@ -134,3 +134,21 @@ func TestMeasuredNodesWithoutDevicesShareAPartition(t *testing.T) {
 		t.Errorf("series cpu has c1: %v, g1: %v", s.Has(snap.Nodes[0]), s.Has(snap.Nodes[1]))
 	}
 }
+
+// What does not exist is no help.
+func TestNearestProfileExists(t *testing.T) {
+	snap := &slurm.Snapshot{Nodes: []slurm.Node{{Name: "a", GRES: gpu("h200", 8)}, {Name: "b", GRES: gpu("h200", 8)}}}
+	for text, want := range map[string]string{
+		"h200:99":   "99 is no multiple of 8, the devices of a node; nearest: 16 (the cluster has 2 nodes of h200)",
+		"h200:12":   "12 is no multiple of 8, the devices of a node; nearest: 8 or 16",
+		"h200:2x16": "a node of h200 has 8 devices, not 16; nearest: h200:2x8 (the cluster has 2 nodes of h200)",
+	} {
+		p, err := spec.ParseProfile(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, _, _, err := FromSnapshot(snap).Counted(snap).Resolve(p); err == nil || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("%s: %v, wanted %q", text, err, want)
+		}
+	}
+}

@@ -28,6 +28,7 @@ type Series struct {
 	Aliases    []string  // other names that people may type, in any case
 	Ways       Ways
 	Origin     string // "site.toml:20" or "cluster"
+	Exist      int    // nodes of it that the cluster has, whatever their state; 0 when not known
 }
 
 // Has reports whether a node is of this series.

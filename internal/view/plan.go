@@ -51,6 +51,9 @@ func Plan(w io.Writer, p *plan.Plan, now time.Time) {
 	}
 	fmt.Fprintln(w)
 	Verdicts(w, o.Verdicts)
+	for _, text := range o.Notes {
+		fmt.Fprintf(w, "  note: %s\n", ui.Clean(text))
+	}
 	for _, text := range o.Warnings {
 		fmt.Fprintf(w, "  warning: %s\n", ui.Clean(text))
 	}
