@@ -174,19 +174,22 @@ func neverFitsRemedy(s Subject, pools string) string {
 			}
 		}
 		if nodes > 0 {
-			return fmt.Sprintf("at most --profile %s", profile(p, nodes))
+			return s.profile(p, nodes) + ", the most that there can be"
 		}
 	}
 	return "tp fleet show"
 }
 
 // profile is the pool with so many nodes, as people type it.
-func profile(p spec.Pool, nodes int) string {
-	text := fmt.Sprintf("%s=%s:%d", strings.Join(p.Roles, ","), p.Series, nodes)
+func (s Subject) profile(p spec.Pool, nodes int) string {
+	text := fmt.Sprintf("%s:%d", p.Series, nodes)
+	if len(s.Pools) > 1 {
+		text = strings.Join(p.Roles, ",") + "=" + text
+	}
 	if p.GPUsPerNode > 0 {
 		text += fmt.Sprintf("x%d", p.GPUsPerNode)
 	}
-	return text
+	return "--profile " + text
 }
 
 func shape(p spec.Pool) string {

@@ -189,7 +189,7 @@ func TestWhy(t *testing.T) {
 		{"None", "", "not looked at it yet"},
 		{"SomethingNewIn27_11", "", "SomethingNewIn27_11"},
 	} {
-		if w := Why(c.reason, ""); w.Gate != c.gate || !strings.Contains(w.Sentence, c.words) {
+		if w := Why(c.reason, Job{Description: ""}); w.Gate != c.gate || !strings.Contains(w.Sentence, c.words) {
 			t.Errorf("Why(%q) = %+v, want gate %q and %q", c.reason, w, c.gate, c.words)
 		}
 	}
@@ -295,4 +295,27 @@ var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 func maintenance(nodes string) []slurm.Reservation {
 	return []slurm.Reservation{{Name: "m", Nodes: nodes, Flags: []string{"MAINT"}, Start: noon.Add(30 * time.Minute), End: noon.Add(5 * time.Hour)}}
+}
+
+// A sentence is to be acted on: it names the job to release, and the one waited for.
+func TestWhyNamesTheJob(t *testing.T) {
+	for _, c := range []struct {
+		reason string
+		job    Job
+		want   string
+	}{
+		{"JobHeldUser", Job{ID: 5941}, "you hold it: scontrol release 5941"},
+		{"job requeued in held state", Job{ID: 5941}, "it was requeued and is held: scontrol release 5941"},
+		{"BeginTime", Job{ID: 7, Detail: "2026-03-01 12:00:00"}, "it begins at 2026-03-01 12:00:00 at the earliest"},
+		{"Dependency", Job{Detail: "afterok:5940(unfulfilled)"}, "it waits for job 5940 to succeed"},
+		{"Dependency", Job{Detail: "afterany:7:8(unfulfilled),singleton(unfulfilled)"}, "it waits for jobs 7, 8 to end and other jobs of its name"},
+		{"Dependency", Job{Detail: "afternotok:7_*(unfulfilled)?after:8+5(unfulfilled)"}, "it waits for job 7_* to fail or job 8+5 to begin"},
+		{"Dependency", Job{Detail: "afterburstbuffer:7(unfulfilled)"}, "it waits for afterburstbuffer:7(unfulfilled)"},
+		{"Dependency", Job{}, "a job it depends on has not ended"},
+		{"DependencyNeverSatisfied", Job{Detail: "afterok:5940(failed)"}, "a job it depends on failed: it will never start (it waited for job 5940 to succeed)"},
+	} {
+		if got := Why(c.reason, c.job).Sentence; got != c.want {
+			t.Errorf("%s %+v: %q, wanted %q", c.reason, c.job, got, c.want)
+		}
+	}
 }

@@ -1,6 +1,11 @@
 package gates
 
-import "strings"
+import (
+	"regexp"
+	"strings"
+
+	"github.com/tuneplane/tp/slurm"
+)
 
 // Waiting says in the words of the gates why a queued job waits.
 type Waiting struct {
@@ -8,13 +13,21 @@ type Waiting struct {
 	Sentence string // plain words; Slurm's own reason when it is not known
 }
 
+// Job is what a sentence about a waiting job may name; zero values are left out.
+type Job struct {
+	ID          slurm.JobID
+	Description string // Slurm's own words beside the reason
+	Detail      string // the dependency, or when it may begin
+}
+
 // Why translates a pending reason of Slurm (squeue(1), JOB REASON CODES). The
 // families of association and QOS limits are told by their prefix and what
 // they count; a reason nobody knows yet is shown as it is.
-func Why(reason, description string) Waiting {
+func Why(reason string, job Job) Waiting {
 	reason, _, _ = strings.Cut(reason, ",") // "ReqNodeNotAvail, UnavailableNodes:…"
 	reason = strings.TrimSpace(reason)
 	if w, ok := reasons[reason]; ok {
+		w.Sentence = job.detailed(reason, w.Sentence)
 		return w
 	}
 	for _, family := range []struct{ prefix, whose string }{{"QOS", "of the QOS"}, {"Assoc", "of your account"}} {
@@ -25,10 +38,53 @@ func Why(reason, description string) Waiting {
 	switch {
 	case reason == "" || reason == "None":
 		return Waiting{"", "the scheduler has not looked at it yet"}
-	case description != "":
-		return Waiting{"", reason + ": " + description}
+	case job.Description != "":
+		return Waiting{"", reason + ": " + job.Description}
 	}
 	return Waiting{"", reason}
+}
+
+// detailed names the job and what it waits for.
+func (j Job) detailed(reason, sentence string) string {
+	if j.ID != 0 {
+		sentence = strings.Replace(sentence, "scontrol release", "scontrol release "+j.ID.String(), 1)
+	}
+	if j.Detail == "" {
+		return sentence
+	}
+	switch reason {
+	case "BeginTime":
+		return "it begins at " + j.Detail + " at the earliest"
+	case "Dependency":
+		return "it waits for " + dependencies(j.Detail)
+	case "DependencyNeverSatisfied":
+		return sentence + " (it waited for " + dependencies(j.Detail) + ")"
+	}
+	return sentence
+}
+
+var dependency = regexp.MustCompile(`(after[a-z]*):([0-9_*+:]+)(?:\([a-z_]+\))?|singleton(?:\([a-z_]+\))?`)
+
+// dependencies puts Slurm's own list, "afterok:7(unfulfilled),afterany:8", into
+// words; kinds that nobody knows yet stay as they are.
+func dependencies(text string) string {
+	words := map[string]string{"after": "begin", "afterany": "end", "afterok": "succeed", "afternotok": "fail"}
+	text = strings.NewReplacer(",", " and ", "?", " or ").Replace(text)
+	return dependency.ReplaceAllStringFunc(text, func(one string) string {
+		m := dependency.FindStringSubmatch(one)
+		if m[1] == "" {
+			return "other jobs of its name"
+		}
+		what, known := words[m[1]]
+		if !known {
+			return one
+		}
+		jobs := strings.Split(m[2], ":")
+		if len(jobs) > 1 {
+			return "jobs " + strings.Join(jobs, ", ") + " to " + what
+		}
+		return "job " + jobs[0] + " to " + what
+	})
 }
 
 var reasons = map[string]Waiting{
@@ -62,12 +118,12 @@ var reasons = map[string]Waiting{
 	"Prolog":                      {"", "the prolog runs on its nodes"},
 	"FrontEndDown":                {"offlineSeries", "no front end is up"},
 	"SchedDefer":                  {"capacity", "the scheduler defers jobs under load"},
-	"MaxRequeueLimit":             {"", "it was requeued too often and is held"},
-	"launch failed requeued held": {"", "its launch failed; it is held"},
+	"MaxRequeueLimit":             {"", "it was requeued too often and is held: scontrol release"},
+	"launch failed requeued held": {"", "its launch failed; it is held: scontrol release"},
 	"REQUEUE_HOLD":                {"", "it was requeued and is held: scontrol release"},
 	"SPECIAL_EXIT":                {"", "it was requeued in a special state and is held: scontrol release"},
 	"RESV_DEL_HOLD":               {"admission", "it is held because its reservation was deleted"},
-	"job requeued in held state":  {"", "it was requeued and is held"},
+	"job requeued in held state":  {"", "it was requeued and is held: scontrol release"},
 }
 
 // limitWords reads the rest of QOSMaxGRESPerUser and its hundred siblings.

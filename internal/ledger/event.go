@@ -50,6 +50,7 @@ type Event struct {
 	State   State           `json:"state,omitempty"`
 	Reason  string          `json:"reason,omitempty"`
 	Gate    string          `json:"gate,omitempty"`
+	Detail  string          `json:"detail,omitempty"` // of Reason
 	Message string          `json:"message,omitempty"`
 	Host    string          `json:"host,omitempty"`
 	PID     int             `json:"pid,omitempty"`

@@ -117,13 +117,12 @@ func (l *Ledger) Newest(f Filter) (*Run, error) {
 func (l *Ledger) Find(prefix string) (*Run, error) {
 	want := IDPrefix + strings.ToLower(strings.TrimPrefix(strings.TrimSpace(prefix), IDPrefix))
 	if want == IDPrefix || strings.Trim(want[len(IDPrefix):], "0123456789abcdef") != "" {
-		return nil, fault.New(fault.Usage, "%q is no run id; expected run- and up to 12 hex digits", prefix).WithHint("tp job ls")
+		return nil, fault.New(fault.Usage, "%q is no run id; expected run- and up to 12 hex digits, or the id of a job", prefix).WithHint("tp job ls")
 	}
-	dirs, err := l.dirs("")
+	dirs, err := l.beginning(want)
 	if err != nil {
 		return nil, err
 	}
-	dirs = slices.DeleteFunc(dirs, func(d string) bool { return !strings.HasPrefix(filepath.Base(d), want) })
 	switch len(dirs) {
 	case 0:
 		return nil, fault.New(fault.Usage, "no run %s of %s in %s", want, l.opt.User, strings.Join(l.opt.Roots, ", ")).WithHint("tp job ls")
@@ -139,6 +138,21 @@ func (l *Ledger) Find(prefix string) (*Run, error) {
 		lines.WriteString("\n  " + filepath.Base(d) + "  " + filepath.Base(filepath.Dir(d)))
 	}
 	return nil, fault.New(fault.Usage, "%q fits %d runs:%s", prefix, len(dirs), lines.String()).WithHint("give more digits of the id")
+}
+
+// Begin are the ids of the user's runs that begin with these digits.
+func (l *Ledger) Begin(digits string) ([]ID, error) {
+	dirs, err := l.beginning(IDPrefix + digits)
+	var ids []ID
+	for _, d := range dirs {
+		ids = append(ids, ID(filepath.Base(d)))
+	}
+	return ids, err
+}
+
+func (l *Ledger) beginning(prefix string) ([]string, error) {
+	dirs, err := l.dirs("")
+	return slices.DeleteFunc(dirs, func(d string) bool { return !strings.HasPrefix(filepath.Base(d), prefix) }), err
 }
 
 // Reindex throws the index away and reads every run of the user; it returns

@@ -54,7 +54,7 @@ func (r *Run) apply(e Event) {
 		}
 	case Changed:
 		if e.Attempt == 0 && len(r.Attempts) == 0 {
-			r.State, r.Reason, r.Gate = e.State, e.Reason, e.Gate
+			r.State, r.Reason, r.Gate, r.Detail = e.State, e.Reason, e.Gate, e.Detail
 			return
 		}
 		a := r.attempt(e.Attempt)
@@ -83,7 +83,7 @@ func (r *Run) set(a *Attempt, s State, reason, gate string, e Event) {
 		a.Started = e.happened()
 	}
 	if a == &r.Attempts[len(r.Attempts)-1] {
-		r.State, r.Reason, r.Gate = s, reason, gate
+		r.State, r.Reason, r.Gate, r.Detail = s, reason, gate, e.Detail
 	}
 }
 

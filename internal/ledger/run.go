@@ -95,6 +95,7 @@ type Run struct {
 	State    State     `json:"state"`
 	Reason   string    `json:"reason,omitempty"` // foreign text; neutralise before showing
 	Gate     string    `json:"gate,omitempty"`   // why it waits
+	Detail   string    `json:"detail,omitempty"` // of Reason: Slurm's dependency, or when it may begin (RFC 3339)
 	Attempts []Attempt `json:"attempts,omitempty"`
 	// CancelAsked is when somebody asked to cancel; zero when nobody did.
 	CancelAsked time.Time `json:"cancel_asked,omitzero"`

@@ -1,6 +1,7 @@
 package track
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -138,7 +139,13 @@ func (t *Tracker) Record(r *ledger.Run, jobs []slurm.Job) error {
 			seen = refine(seen, end, jobs)
 		}
 	}
-	if seen.State == r.State && seen.Gate == r.Gate && seen.Reason == r.Reason {
+	if seen.State == ledger.Cancelled && seen.Reason == "" && r.Reason == neverSatisfied {
+		seen.Reason = r.Reason // accounting may have forgotten it
+	}
+	if seen.Detail == "" && seen.Reason == r.Reason || seen.Reason == neverSatisfied && r.Reason == "Dependency" {
+		seen.Detail = cmp.Or(seen.Detail, r.Detail) // Slurm drops what can never come true
+	}
+	if seen.State == r.State && seen.Gate == r.Gate && seen.Reason == r.Reason && seen.Detail == r.Detail {
 		return nil
 	}
 	// A short job may be seen for the first time after its end.
@@ -149,7 +156,7 @@ func (t *Tracker) Record(r *ledger.Run, jobs []slurm.Job) error {
 			return err
 		}
 	}
-	e := ledger.Event{Type: ledger.Changed, Attempt: attempt.N, JobID: attempt.JobID, State: seen.State, Reason: seen.Reason, Gate: seen.Gate}
+	e := ledger.Event{Type: ledger.Changed, Attempt: attempt.N, JobID: attempt.JobID, State: seen.State, Reason: seen.Reason, Gate: seen.Gate, Detail: seen.Detail}
 	e.At = happened(seen.State, jobs)
 	return t.Ledger.Append(r, e)
 }

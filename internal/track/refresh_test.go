@@ -388,3 +388,49 @@ func TestPoolEndedAloneIsNoFailure(t *testing.T) {
 		w.want(r, state, "pool reward is gone after 9 s")
 	}
 }
+
+// A job record names what a run waits for, and Slurm itself cancels one whose
+// dependency failed: the record says so only as long as the controller has it.
+func TestDeadDependencyIsNamed(t *testing.T) {
+	w := newWorld(t)
+	r := w.queued(7, time.Minute)
+	w.fake.Put(slurm.Job{ID: 7, Name: r.JobName(), State: slurm.Pending, Reason: "Dependency", Dependency: "afterok:6(unfulfilled)"})
+	w.refresh(r)
+	if r.Detail != "afterok:6(unfulfilled)" {
+		t.Errorf("detail %q", r.Detail)
+	}
+	w.fake.Put(slurm.Job{ID: 7, Name: r.JobName(), State: slurm.Cancelled, Reason: "DependencyNeverSatisfied", Dependency: "afterok:6(failed)"})
+	w.refresh(r)
+	w.want(r, ledger.Cancelled, "DependencyNeverSatisfied")
+	if r.Detail != "afterok:6(failed)" {
+		t.Errorf("detail %q", r.Detail)
+	}
+
+	// It was seen waiting in vain, and then accounting alone is left.
+	r = w.queued(8, time.Minute)
+	w.fake.Put(slurm.Job{ID: 8, Name: r.JobName(), State: slurm.Pending, Reason: "DependencyNeverSatisfied", Dependency: "afterok:6(failed)"})
+	w.refresh(r)
+	w.fake.Put(slurm.Job{ID: 8, Name: r.JobName(), State: slurm.Cancelled, Reason: "None", FromDB: true})
+	w.refresh(r)
+	w.want(r, ledger.Cancelled, "DependencyNeverSatisfied")
+	if r.Detail != "afterok:6(failed)" {
+		t.Errorf("detail %q", r.Detail)
+	}
+}
+
+func TestBeginTimeIsNamed(t *testing.T) {
+	w := newWorld(t)
+	r := w.queued(7, time.Minute)
+	at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	w.fake.Put(slurm.Job{ID: 7, Name: r.JobName(), State: slurm.Pending, Reason: "BeginTime", Asked: slurm.Asked{Eligible: at}})
+	w.refresh(r)
+	if r.Detail != "2026-03-01T12:00:00Z" {
+		t.Errorf("detail %q", r.Detail)
+	}
+	// What no longer waits for it does not say it.
+	w.fake.Put(slurm.Job{ID: 7, Name: r.JobName(), State: slurm.Running})
+	w.refresh(r)
+	if r.Detail != "" {
+		t.Errorf("a running job's detail is %q", r.Detail)
+	}
+}

@@ -6,6 +6,7 @@ package track
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/tuneplane/tp/gates"
 	"github.com/tuneplane/tp/internal/ledger"
@@ -17,6 +18,9 @@ type Seen struct {
 	State  ledger.State
 	Reason string
 	Gate   string
+	// Detail is what a waiting job waits for: its dependency in Slurm's words, or
+	// when it may begin. "" where that was not said.
+	Detail string
 	// ExitCode is the batch script's, where known.
 	ExitCode int
 }
@@ -67,6 +71,7 @@ func FromJobs(jobs []slurm.Job) Seen {
 	case state.Final():
 		// Also while it is COMPLETING: the script has ended, nodes are being cleaned.
 		seen.Reason = reason(lead)
+		seen.Detail = detail(seen.Reason, lead)
 		if state == ledger.Succeeded {
 			return seen
 		}
@@ -102,14 +107,38 @@ func waiting(jobs []slurm.Job) Seen {
 			continue
 		}
 		if held[why] {
-			return Seen{State: ledger.Queued, Reason: why, Gate: gates.Why(why, j.Description).Gate}
+			return Seen{State: ledger.Queued, Reason: why, Gate: gate(why, j)}
 		}
 		if seen.Gate == "" {
-			seen.State, seen.Reason, seen.Gate = ledger.Queued, why, gates.Why(why, j.Description).Gate
+			seen.State, seen.Reason, seen.Gate = ledger.Queued, why, gate(why, j)
+			seen.Detail = detail(why, j)
 		}
 	}
 	return seen
 }
+
+func gate(why string, j slurm.Job) string {
+	return gates.Why(why, gates.Job{Description: j.Description}).Gate
+}
+
+func detail(why string, j slurm.Job) string {
+	switch why {
+	case "BeginTime":
+		// Of a job that was requeued Slurm tells no more than the start.
+		for _, at := range []time.Time{j.Eligible, j.Start} {
+			if !at.IsZero() {
+				return at.UTC().Format(time.RFC3339)
+			}
+		}
+	case "Dependency", neverSatisfied:
+		return j.Dependency
+	}
+	return ""
+}
+
+// neverSatisfied is the reason of a job that can never start. Slurm may cancel
+// it for that (kill_invalid_depend), and keeps the reason.
+const neverSatisfied = "DependencyNeverSatisfied"
 
 // held are reasons that somebody must lift, whatever else a job waits for.
 var held = map[string]bool{
@@ -119,7 +148,12 @@ var held = map[string]bool{
 
 func reason(j slurm.Job) string {
 	switch j.State {
-	case slurm.Completed, slurm.Cancelled: // a cancelled job keeps the reason for which it once waited
+	case slurm.Completed:
+		return ""
+	case slurm.Cancelled: // it keeps the reason for which it once waited
+		if j.Reason == neverSatisfied {
+			return j.Reason
+		}
 		return ""
 	case slurm.NodeFail, slurm.BootFail, slurm.OutOfMemory, slurm.Deadline:
 		if j.Description != "" {

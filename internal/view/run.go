@@ -87,11 +87,20 @@ func Run(w io.Writer, r *ledger.Run, now time.Time) {
 
 // why is the reason in plain words: for a waiting run what it waits for, for an
 // ended one what ended it.
-func why(r *ledger.Run) string {
-	if r.State == ledger.Queued {
-		return gates.Why(r.Reason, "").Sentence
+func why(r *ledger.Run) string { return Why(r).Sentence }
+
+// Why is the reason with its gate. A job that Slurm cancelled because what it
+// depended on has failed has the reason of a waiting one.
+func Why(r *ledger.Run) gates.Waiting {
+	detail := r.Detail
+	if at, err := time.Parse(time.RFC3339, detail); err == nil {
+		detail = at.Local().Format(time.DateTime)
 	}
-	return r.Reason
+	w := gates.Why(r.Reason, gates.Job{ID: r.JobID(), Detail: detail})
+	if r.State == ledger.Queued || r.State == ledger.Cancelled && r.Reason == "DependencyNeverSatisfied" {
+		return w
+	}
+	return gates.Waiting{Sentence: r.Reason}
 }
 
 // Age is a duration in its two largest units.
