@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/tuneplane/tp/gates"
 	"github.com/tuneplane/tp/internal/fault"
 	"github.com/tuneplane/tp/internal/ledger"
 	"github.com/tuneplane/tp/internal/ui"
@@ -14,7 +13,7 @@ import (
 type jobCmd struct {
 	Ls     jobLsCmd     `cmd:"" help:"List runs, newest first."`
 	Status jobStatusCmd `cmd:"" help:"Show one run."`
-	Logs   jobLogsCmd   `cmd:"" help:"Print the logs of all pools and follow them."`
+	Logs   jobLogsCmd   `cmd:"" help:"Print the logs of all pools and follow them; ends with 0 whatever becomes of the run."`
 	Why    jobWhyCmd    `cmd:"" help:"Say why a run waits, or what ended it."`
 	Cancel jobCancelCmd `cmd:"" help:"End a run with all its components."`
 }
@@ -45,7 +44,7 @@ func (c *jobLsCmd) Run(ctx context.Context, a *app) error {
 }
 
 type jobStatusCmd struct {
-	ID   string `arg:"" optional:"" help:"Run id or its first digits; the newest run without it."`
+	ID   string `arg:"" optional:"" help:"Run id or its first digits, or the id of its job; the newest run without it."`
 	Wait bool   `help:"Wait until the run has ended; exit code 8 when it failed."`
 }
 
@@ -71,7 +70,7 @@ func (c *jobStatusCmd) Run(ctx context.Context, a *app) error {
 }
 
 type jobWhyCmd struct {
-	ID string `arg:"" optional:"" help:"Run id or its first digits; the newest run without it."`
+	ID string `arg:"" optional:"" help:"Run id or its first digits, or the id of its job; the newest run without it."`
 }
 
 func (c *jobWhyCmd) Run(ctx context.Context, a *app) error {
@@ -79,10 +78,7 @@ func (c *jobWhyCmd) Run(ctx context.Context, a *app) error {
 	if err != nil {
 		return err
 	}
-	w := gates.Waiting{Sentence: r.Reason}
-	if r.State == ledger.Queued {
-		w = gates.Why(r.Reason, "")
-	}
+	w := view.Why(r)
 	if a.cli.JSON {
 		return a.printJSON(map[string]any{"run_id": r.ID, "state": r.State, "gate": w.Gate, "sentence": w.Sentence, "reason": r.Reason})
 	}
@@ -97,40 +93,52 @@ func (c *jobWhyCmd) Run(ctx context.Context, a *app) error {
 const cancelLooks = 3
 
 type jobCancelCmd struct {
-	ID string `arg:"" optional:"" help:"Run id or its first digits; the newest run without it."`
+	ID  string `arg:"" optional:"" help:"Run id or its first digits, or the id of its job; the newest run without it, which is asked about."`
+	Yes bool   `short:"y" help:"Do not ask about the newest run."`
 }
 
 // choose is the run that is meant; nil when the person thought better of it.
-// Without an id it is the newest that has not ended, and on a terminal that is
-// asked about.
-func (c *jobCancelCmd) choose(a *app) (*ledger.Run, error) {
-	if c.ID != "" {
-		return a.find(c.ID)
+// The newest is asked about, for what is newest may change between two commands.
+func (c *jobCancelCmd) choose(ctx context.Context, a *app) (*ledger.Run, error) {
+	r, err := a.find(ctx, c.ID)
+	if err != nil || c.ID != "" {
+		return r, err
 	}
-	l, err := a.ledger()
-	if err != nil {
+	if _, err := a.update(ctx, r); err != nil {
 		return nil, err
 	}
-	open, err := l.List(ledger.Filter{Active: true, Limit: 1})
-	if err != nil {
-		return nil, err
+	if r.State.Final() {
+		return nil, c.ended(a, r)
 	}
-	if len(open) == 0 {
-		return nil, fault.New(fault.Usage, "no run of yours is waiting or running").WithHint("tp job ls")
-	}
-	r := open[0]
-	a.talk("%s %s %s, the newest run that has not ended", r.ID, r.Experiment, view.State(r))
-	if !a.InTTY {
+	a.talk("%s %s %s, the newest run", r.ID, r.Experiment, view.State(r))
+	if c.Yes {
 		return r, nil
 	}
-	if yes, err := a.Confirm("Cancel it?"); err != nil || !yes {
+	if !a.InTTY {
+		return nil, fault.New(fault.Usage, "which run? nobody can be asked without a terminal whether it is %s", r.ID).WithHint("tp job cancel %s, or --yes for the newest run", r.ID)
+	}
+	if yes, err := a.ask(ctx, "Cancel it?"); err != nil || !yes {
 		return nil, err
 	}
 	return r, nil
 }
 
+// ended names those that could be meant instead of the newest run.
+func (c *jobCancelCmd) ended(a *app, newest *ledger.Run) error {
+	open, err := a.record.List(ledger.Filter{Active: true})
+	if err != nil {
+		return err
+	}
+	for _, r := range open {
+		if r.State != ledger.NotSubmitted {
+			return fault.New(fault.Usage, "the newest run, %s, is %s already; %s is %s", newest.ID, newest.State, r.ID, view.State(r)).WithHint("tp job cancel %s", r.ID)
+		}
+	}
+	return fault.New(fault.Usage, "the newest run, %s, is %s already, and no other waits or runs", newest.ID, newest.State).WithHint("tp job ls")
+}
+
 func (c *jobCancelCmd) Run(ctx context.Context, a *app) error {
-	r, err := c.choose(a)
+	r, err := c.choose(ctx, a)
 	if err != nil || r == nil {
 		return err
 	}

@@ -1,25 +1,27 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
-	"github.com/tuneplane/tp/gates"
 	"github.com/tuneplane/tp/internal/fault"
 	"github.com/tuneplane/tp/internal/ledger"
+	"github.com/tuneplane/tp/internal/run"
 	"github.com/tuneplane/tp/internal/track"
 	"github.com/tuneplane/tp/internal/ui"
 	"github.com/tuneplane/tp/internal/view"
 )
 
 type jobLogsCmd struct {
-	ID     string   `arg:"" optional:"" help:"Run id or its first digits; the newest run without it."`
+	ID     string   `arg:"" optional:"" help:"Run id or its first digits, or the id of its job; the newest run without it."`
 	N      int      `short:"n" default:"2000" help:"Begin with so many of the last lines; 0 for all."`
 	Follow bool     `short:"f" negatable:"" default:"true" help:"Follow until the run has ended."`
-	Role   []string `placeholder:"ROLE" help:"Only these roles (repeat)."`
+	Role   []string `placeholder:"ROLE" help:"Only these roles (repeat); job is the batch script's own log."`
 }
 
 // logPoll is how often files are looked at; the cluster is asked at the site's
@@ -40,6 +42,9 @@ func (c *jobLogsCmd) Run(ctx context.Context, a *app) error {
 	if c.ID == "" {
 		a.talk("%s %s, the newest run", r.ID, r.Experiment)
 	}
+	if err := c.check(r); err != nil {
+		return err
+	}
 	f := track.Follower{Dir: filepath.Join(r.Dir, "logs"), Only: c.only()}
 	width := 0
 	print := func(l track.Line) {
@@ -58,7 +63,7 @@ func (c *jobLogsCmd) Run(ctx context.Context, a *app) error {
 		r = w.run
 		if r.State == ledger.Queued && said != r.Reason {
 			said = r.Reason
-			a.talk("%s %s: %s", r.ID, view.State(r), gates.Why(r.Reason, "").Sentence)
+			a.talk("%s %s: %s", r.ID, view.State(r), view.Why(r).Sentence)
 		}
 		return r.State.Final()
 	}, print)
@@ -69,6 +74,39 @@ func (c *jobLogsCmd) Run(ctx context.Context, a *app) error {
 		return err
 	}
 	a.talk("%s %s", r.ID, view.State(r))
+	return nil
+}
+
+// check refuses roles that the run does not have: their logs would be awaited
+// for ever.
+func (c *jobLogsCmd) check(r *ledger.Run) error {
+	if len(c.Role) == 0 {
+		return nil
+	}
+	names := []string{"job"}
+	if p, err := run.Plan(r); err == nil {
+		for _, role := range p.Fixed.Spec.Roles {
+			names = append(names, role.Name)
+		}
+	}
+	for _, p := range r.Pools {
+		names = append(names, p.Roles...)
+	}
+	if files, err := filepath.Glob(filepath.Join(r.Dir, "logs", "*.log")); err == nil {
+		for _, f := range files {
+			role, _, _ := strings.Cut(track.Source(filepath.Base(f)), "/")
+			names = append(names, role)
+		}
+	}
+	slices.Sort(names)
+	names = slices.Compact(names)
+	for _, asked := range c.Role {
+		role, _, _ := strings.Cut(asked, "/")
+		if !slices.Contains(names, role) {
+			near := cmp.Or(fault.Nearest(role, names), names[0])
+			return fault.New(fault.Usage, "%s has no role %q; it has %s", r.ID, asked, strings.Join(names, ", ")).WithHint("tp job logs %s --role %s", r.ID, near)
+		}
+	}
 	return nil
 }
 

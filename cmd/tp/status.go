@@ -98,21 +98,9 @@ func (a *app) refresh(ctx context.Context, runs []*ledger.Run) (*cluster, error)
 	return cl, failed
 }
 
-// find is the run with this id, or the newest when none is given.
-func (a *app) find(id string) (*ledger.Run, error) {
-	l, err := a.ledger()
-	if err != nil {
-		return nil, err
-	}
-	if id == "" {
-		return l.Newest(ledger.Filter{})
-	}
-	return l.Find(id)
-}
-
 // current is find, brought up to date where the cluster answers.
 func (a *app) current(ctx context.Context, id string) (*ledger.Run, error) {
-	r, err := a.find(id)
+	r, err := a.find(ctx, id)
 	if err != nil {
 		return nil, err
 	}
