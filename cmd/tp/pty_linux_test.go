@@ -196,8 +196,10 @@ func traced(t *testing.T, bin string, args, env []string, dir string) {
 	}
 }
 
-// TestConfirmOnATerminal: only a "y" or "yes" queues.
-func TestConfirmOnATerminal(t *testing.T) {
+// shell is a lab with an experiment hello and a recorded cluster; it gives
+// commands of tp in the lab.
+func shell(t *testing.T) (*slurmtest.Restd, func(args ...string) *exec.Cmd) {
+	t.Helper()
 	for _, tool := range []string{"git", "bash"} {
 		if _, err := exec.LookPath(tool); err != nil {
 			t.Skipf("%s is not here", tool)
@@ -235,6 +237,12 @@ func TestConfirmOnATerminal(t *testing.T) {
 			t.Fatalf("%v: %v\n%s", cmd.Args, err, out)
 		}
 	}
+	return d, func(args ...string) *exec.Cmd { return command(lab, bin, args...) }
+}
+
+// TestConfirmOnATerminal: only a "y" or "yes" queues.
+func TestConfirmOnATerminal(t *testing.T) {
+	d, tp := shell(t)
 	for _, c := range []struct {
 		answer string
 		code   int
@@ -251,7 +259,7 @@ func TestConfirmOnATerminal(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("%q", c.answer), func(t *testing.T) {
 			before := d.Submits()
-			term := openTerminal(t, command(lab, bin, "submit", "hello", "--profile", "h200:8"))
+			term := openTerminal(t, tp("submit", "hello", "--profile", "h200:8"))
 			term.until("Submit? [y/N] ")
 			if d.Submits() != before {
 				t.Error("submitted before the answer")
@@ -272,5 +280,24 @@ func TestConfirmOnATerminal(t *testing.T) {
 				t.Errorf("an interrupt gives exit code %d, want 130", code)
 			}
 		})
+	}
+}
+
+// TestCancelAsksWhichRun: the newest run may not be the one that was meant.
+func TestCancelAsksWhichRun(t *testing.T) {
+	_, tp := shell(t)
+	if out, err := tp("submit", "hello", "--profile", "h200:8", "--yes").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for _, c := range []struct{ answer, state string }{{"n\n", "QUEUED"}, {"\n", "QUEUED"}, {"y\n", "CANCELLED"}} {
+		term := openTerminal(t, tp("job", "cancel"))
+		term.until("Cancel it? [y/N] ")
+		term.send(c.answer)
+		if screen, code := term.end(); code != 0 {
+			t.Errorf("%q: exit code %d\n%s", c.answer, code, screen)
+		}
+		if out, err := tp("job", "status").CombinedOutput(); err != nil || !strings.Contains(string(out), c.state) {
+			t.Errorf("%q: wanted %s, %v\n%s", c.answer, c.state, err, out)
+		}
 	}
 }
