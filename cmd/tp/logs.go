@@ -55,7 +55,11 @@ func (c *jobLogsCmd) Run(ctx context.Context, a *app) error {
 		return err
 	}
 	if !c.Follow || r.State.Final() {
-		return f.Poll(true, print)
+		err := f.Poll(true, print)
+		if err == nil && c.Follow {
+			a.talk("%s %s", r.ID, view.State(r))
+		}
+		return err
 	}
 	said, w := "", a.watch(r)
 	err = f.Follow(ctx, logPoll, func() bool {

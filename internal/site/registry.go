@@ -1,6 +1,7 @@
 package site
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -137,6 +138,11 @@ func (r *Registry) unknown(name string, begins []Series) error {
 //	cpu:2       two nodes
 func (r *Registry) Resolve(p spec.Profile) (nodes, perNode int, s Series, err error) {
 	if s, err = r.Find(p.Series); err != nil {
+		var f *fault.Error
+		if errors.As(err, &f) && strings.HasPrefix(f.Hint, "--profile ") { // with the roles and the count that were given
+			p.Series = strings.TrimPrefix(f.Hint, "--profile ")
+			f.Hint = "--profile " + p.String()
+		}
 		return 0, 0, s, err
 	}
 	nodes, perNode, err = s.shape(p)

@@ -1,6 +1,7 @@
 package site
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -150,5 +151,17 @@ func TestNearestProfileExists(t *testing.T) {
 		if _, _, _, err := FromSnapshot(snap).Counted(snap).Resolve(p); err == nil || !strings.HasSuffix(err.Error(), want) {
 			t.Errorf("%s: %v, wanted %q", text, err, want)
 		}
+	}
+}
+
+// A hint for one pool keeps its roles and its size.
+func TestAmbiguousSeriesKeepsTheProfile(t *testing.T) {
+	p, err := spec.ParseProfile("reward=a100:4")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var f *fault.Error
+	if _, _, _, err := FromSnapshot(mixed()).Resolve(p); !errors.As(err, &f) || f.Hint != "--profile reward=a100-sxm4-40gb:4" {
+		t.Errorf("%v: %+v", err, f)
 	}
 }

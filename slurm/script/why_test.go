@@ -58,6 +58,11 @@ func TestWhySlurmEndsAJob(t *testing.T) {
 		{"a pool cancelled alone", record("RUNNING Reason=None", "CANCELLED Reason=None"), "", "CANCELLED|pool reward,critic was cancelled"},
 		{"a pool preempted alone", record("RUNNING Reason=None", "PREEMPTED Reason=None"), "", "PREEMPTED|pool reward,critic was preempted"},
 		{"a pool's node", record("RUNNING Reason=None", "NODE_FAIL Reason=None"), "", "FAILED|pool reward,critic lost node n2"},
+		{"the job's nodes", record("NODE_FAIL Reason=None", "NODE_FAIL Reason=None"), "", "FAILED|node n1,n2 failed"},
+		{"a node on 22.05", record("COMPLETING Reason=None", "NODE_FAIL Reason=None"), "slurmstepd: error: *** JOB 7 ON n1 CANCELLED AT 2026 DUE TO NODE FAILURE, SEE SLURMCTLD LOG FOR DETAILS ***", "FAILED|node n1,n2 failed"},
+		{"requeued", strings.ReplaceAll(record("COMPLETING Reason=None", "COMPLETING Reason=None"), "Restarts=0", "Restarts=1"), "", "PREEMPTED|requeued"},
+		{"requeued for a node", strings.ReplaceAll(record("NODE_FAIL Reason=None", "NODE_FAIL Reason=None"), "Restarts=0", "Restarts=1"), "", "PREEMPTED|node n1,n2 failed"},
+		{"within its grace time", strings.ReplaceAll(record("RUNNING Reason=None", "RUNNING Reason=None"), "Restarts=0", "Restarts=0 PreemptTime=2026-11-30T20:00:00"), "", "PREEMPTED|preempted, within its grace time,"},
 		{"the whole job before the pool", record("CANCELLED Reason=None", "TIMEOUT Reason=TimeLimit"), "", "CANCELLED|cancelled"},
 	} {
 		if got := why(t, c.show, c.log); got != c.want {
