@@ -351,6 +351,16 @@ func TestPreempted(t *testing.T) {
 	})
 }
 
+// TestPreemptedPoolWithoutRequeue: a preemptor takes the nodes of one pool, and
+// Slurm ends the whole job. No role has failed.
+func TestPreemptedPoolWithoutRequeue(t *testing.T) {
+	each(t, func(w *world) {
+		d := twoPools(w, "preempted-pool", maps.Clone(idle), "--qos", "low")
+		d.preempt(1)
+		d.row("PREEMPTED", marker{State: "PREEMPTED", Exit: 143, Message: "preempted after"}, 60*time.Second)
+	})
+}
+
 // TestPreemptedWithGrace: Slurm asks the steps and not the script, and requeues
 // only what it ends itself.
 func TestPreemptedWithGrace(t *testing.T) {
