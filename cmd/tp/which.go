@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"regexp"
@@ -106,7 +107,7 @@ const recent = 16
 // was queued. One whose script was rendered counts once somebody has given it
 // to sbatch.
 func (a *app) newest(ctx context.Context, l *ledger.Ledger) (*ledger.Run, error) {
-	looked := 0
+	looked, rendered := 0, ledger.ID("")
 	for _, limit := range []int{recent, 0} {
 		runs, err := l.List(ledger.Filter{Limit: limit})
 		if err != nil {
@@ -123,13 +124,14 @@ func (a *app) newest(ctx context.Context, l *ledger.Ledger) (*ledger.Run, error)
 			if r.State != ledger.NotSubmitted || len(r.Attempts) > 0 {
 				return r, nil
 			}
+			rendered = cmp.Or(rendered, r.ID)
 		}
 		if len(runs) < recent {
 			break
 		}
 	}
-	if looked > 0 {
-		return nil, fault.New(fault.Usage, "no run was queued yet, only rendered").WithHint("tp job ls, and the id of one")
+	if rendered != "" {
+		return nil, fault.New(fault.Usage, "no run was queued yet; %s is only rendered", rendered).WithHint("give the script to sbatch, or tp job status %s", rendered)
 	}
 	return l.Newest(ledger.Filter{}) // says that there is none
 }

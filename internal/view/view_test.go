@@ -184,3 +184,21 @@ func TestBytes(t *testing.T) {
 		}
 	}
 }
+
+// The job is named in what to type, and a dead dependency also after the end.
+func TestWhyOfARun(t *testing.T) {
+	for _, c := range []struct {
+		r    ledger.Run
+		want string
+	}{
+		{ledger.Run{State: ledger.Queued, Reason: "JobHeldUser", Attempts: []ledger.Attempt{{JobID: 5941}}}, "you hold it: scontrol release 5941"},
+		{ledger.Run{State: ledger.Queued, Reason: "BeginTime", Detail: time.Date(2026, 3, 1, 12, 0, 0, 0, time.Local).UTC().Format(time.RFC3339)}, "it begins at 2026-03-01 12:00:00 at the earliest"},
+		{ledger.Run{State: ledger.Cancelled, Reason: "DependencyNeverSatisfied", Detail: "afterok:7(failed)"}, "a job it depends on failed: it will never start (it waited for job 7 to succeed)"},
+		{ledger.Run{State: ledger.Failed, Reason: "JobHeldUser"}, "JobHeldUser"},
+		{ledger.Run{State: ledger.Cancelled, Reason: "cancelled after 9 s"}, "cancelled after 9 s"},
+	} {
+		if got := Why(&c.r).Sentence; got != c.want {
+			t.Errorf("%s %s: %q, wanted %q", c.r.State, c.r.Reason, got, c.want)
+		}
+	}
+}
