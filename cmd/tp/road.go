@@ -208,7 +208,8 @@ func (a *app) input(ctx context.Context, r *road, how *recipes.Composition, f fa
 		Now: a.now(), TTL: a.conf.PlanTTL,
 	}
 	if r.cluster != nil {
-		in.Transport, in.OtherWays = r.cluster.choice.Transport, r.cluster.choice.Others()
+		in.Transport = r.cluster.choice.Transport
+		in.OtherWays, in.AbsentWays = r.cluster.choice.Others()
 		if !r.cluster.info.Local {
 			in.Config = config(ctx, r.cluster)
 			in.Warnings = append(in.Warnings, a.filters(ctx, r.cluster)...)

@@ -56,7 +56,8 @@ type Bundle struct {
 // Observed is what was true when the plan was made.
 type Observed struct {
 	Transport  string          `json:"transport"`
-	OtherWays  []string        `json:"other_ways,omitempty"` // to the cluster, and why they are not used
+	OtherWays  []string        `json:"other_ways,omitempty"`  // to the cluster, and why they are not used
+	AbsentWays []string        `json:"absent_ways,omitempty"` // those that nobody has set up here
 	Release    string          `json:"release"`
 	Verdicts   []gates.Verdict `json:"verdicts"`
 	Warnings   []string        `json:"warnings,omitempty"`

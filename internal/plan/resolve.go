@@ -40,14 +40,16 @@ type Input struct {
 	PathFirst string         // directory in front of the job's PATH, whoever sets it; "" for none
 	Network   script.Network // the site's
 	Transport string
-	// OtherWays were not taken, with the reason of each.
-	OtherWays []string
-	Git       spec.Provenance
-	Settings  []Setting
-	Warnings  []string
-	Gates     []gates.Gate        // gates.All() when nil
-	Config    func() slurm.Record // slurm.conf, asked only where a gate needs it; nil when nobody can be
-	Now       time.Time
+	// OtherWays were not taken, with the reason of each; AbsentWays are those
+	// that nobody has set up here.
+	OtherWays  []string
+	AbsentWays []string
+	Git        spec.Provenance
+	Settings   []Setting
+	Warnings   []string
+	Gates      []gates.Gate        // gates.All() when nil
+	Config     func() slurm.Record // slurm.conf, asked only where a gate needs it; nil when nobody can be
+	Now        time.Time
 	// Asked is when the plan was first asked for, from which now+2h counts; Now when zero.
 	Asked time.Time
 	// Dependency is Spec.Job.After in the words of Slurm, with jobs for runs.
@@ -103,7 +105,7 @@ func Resolve(in Input) (*Plan, error) {
 			Spec: in.Spec, Pools: pools, Request: req, Bundle: in.Bundle,
 		},
 		Observed: Observed{
-			Transport: in.Transport, OtherWays: in.OtherWays, Warnings: append(in.Warnings, warnings...),
+			Transport: in.Transport, OtherWays: in.OtherWays, AbsentWays: in.AbsentWays, Warnings: append(in.Warnings, warnings...),
 			NewBytes: in.NewBytes, Provenance: in.Git, Settings: in.Settings,
 		},
 	}

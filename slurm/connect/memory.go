@@ -14,7 +14,8 @@ type Memory struct {
 	// Info is the client's of last time: dialect, cluster name, accounting.
 	Info slurm.Info
 	// Way worked at Since, and is the first of the automatic ones for an hour:
-	// a slurmrestd that is installed later is found by then.
+	// a slurmrestd that is installed later is found by then. A way that was
+	// ordered is none that was found.
 	Way   Way       `json:",omitempty"`
 	Since time.Time `json:",omitzero"`
 	// Silent are configured addresses that did not answer, and when.
