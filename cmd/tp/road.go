@@ -6,6 +6,7 @@ import (
 	"errors"
 	"path/filepath"
 	"slices"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -136,6 +137,7 @@ func (a *app) want(r *road) (*recipes.Composition, error) {
 // facts are what git, the files and the cluster say now.
 type facts struct {
 	snapshot  *slurm.Snapshot // nil when the cluster was not asked
+	rights    gates.Rights
 	git       spec.Provenance
 	selection *bundle.Selection
 	upload    bundle.Upload
@@ -151,7 +153,10 @@ func (a *app) gather(ctx context.Context, r *road) (facts, error) {
 	)
 	group.Go(func() (err error) {
 		if r.cluster, err = a.connect(ctx, a.cli.Fleet); err == nil {
+			var rights sync.WaitGroup
+			rights.Go(func() { f.rights = a.rights(ctx, r.cluster) })
 			f.snapshot, err = r.cluster.Snapshot(ctx)
+			rights.Wait()
 		}
 		asked = err
 		return nil
@@ -212,6 +217,7 @@ func (a *app) input(ctx context.Context, r *road, how *recipes.Composition, f fa
 		in.OtherWays, in.AbsentWays = r.cluster.choice.Others()
 		if !r.cluster.info.Local {
 			in.Config = config(ctx, r.cluster)
+			in.Rights, in.Parents, in.Licenses = f.rights, parents(ctx, r.cluster), licenses(ctx, r.cluster)
 			in.Warnings = append(in.Warnings, a.filters(ctx, r.cluster)...)
 		}
 		if here, ok := r.cluster.Client.(*local.Client); ok {

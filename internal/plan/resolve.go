@@ -49,7 +49,11 @@ type Input struct {
 	Warnings   []string
 	Gates      []gates.Gate        // gates.All() when nil
 	Config     func() slurm.Record // slurm.conf, asked only where a gate needs it; nil when nobody can be
-	Now        time.Time
+	// Rights, Parents and Licenses are for the gates.
+	Rights   gates.Rights
+	Parents  func() map[string]string
+	Licenses func() map[string]int
+	Now      time.Time
 	// Asked is when the plan was first asked for, from which now+2h counts; Now when zero.
 	Asked time.Time
 	// Dependency is Spec.Job.After in the words of Slurm, with jobs for runs.
@@ -106,7 +110,7 @@ func Resolve(in Input) (*Plan, error) {
 		},
 		Observed: Observed{
 			Transport: in.Transport, OtherWays: in.OtherWays, AbsentWays: in.AbsentWays, Warnings: append(in.Warnings, warnings...),
-			NewBytes: in.NewBytes, Provenance: in.Git, Settings: in.Settings,
+			DefaultAccount: in.Rights.Default(), NewBytes: in.NewBytes, Provenance: in.Git, Settings: in.Settings,
 		},
 	}
 	if in.Snapshot != nil {
@@ -117,7 +121,8 @@ func Resolve(in Input) (*Plan, error) {
 	if list == nil {
 		list = gates.All()
 	}
-	p.Observed.Verdicts = gates.Check(gates.Subject{Spec: in.Spec, Pools: pools, Snapshot: in.Snapshot, Now: in.Now, Config: in.Config}, list...)
+	p.Observed.Verdicts = gates.Check(gates.Subject{Spec: in.Spec, Pools: pools, Snapshot: in.Snapshot, Now: in.Now, Config: in.Config,
+		Rights: in.Rights, Parents: in.Parents, Licenses: in.Licenses}, list...)
 	p.Digest = p.Fixed.digest()
 	return p, nil
 }

@@ -3,6 +3,7 @@
 package view
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -41,7 +42,7 @@ func Plan(w io.Writer, p *plan.Plan, now time.Time) {
 	line("bundle", "%d files, %s, %s new to %s", f.Bundle.Files, Bytes(f.Bundle.Bytes), Bytes(o.NewBytes), f.Bundle.Store)
 	line("run", "%s in %s", f.RunID, filepath.Dir(f.RunDir))
 	fmt.Fprintln(w)
-	pools(w, f.Pools)
+	pools(w, f.Pools, o.DefaultAccount)
 	for _, l := range asked(p) {
 		fmt.Fprintf(w, "  %s\n", ui.Clean(l))
 	}
@@ -99,8 +100,11 @@ func Code(p spec.Provenance) string {
 }
 
 // pools writes one line per pool. An empty account or QOS is Slurm's default
-// for the user; which one that is only accounting knows.
-func pools(w io.Writer, list []spec.Pool) {
+// for the user; which account that is only accounting knows.
+func pools(w io.Writer, list []spec.Pool, usual string) {
+	if usual != "" {
+		usual += " (default)"
+	}
 	rows := [][]string{{"pool", "roles", "series", "nodes × GPUs", "CPUs", "memory", "partition", "time", "account", "QOS"}}
 	for _, p := range list {
 		memory := "default"
@@ -114,7 +118,7 @@ func pools(w io.Writer, list []spec.Pool) {
 			memory = slurm.MiB(a.MemPerGPU).String() + "/GPU"
 		}
 		rows = append(rows, []string{p.Name, strings.Join(p.Roles, ","), p.Series, nodesByGPUs(p), fmt.Sprint(p.CPUsPerNode), memory, p.Partition,
-			slurm.Minutes(p.TimeMinutes).String(), orDefault(p.Account), orDefault(p.QOS)})
+			slurm.Minutes(p.TimeMinutes).String(), cmp.Or(p.Account, usual, "default"), cmp.Or(p.QOS, "default")})
 	}
 	// Most jobs have neither, and a line has 80 columns.
 	rows = addColumn(rows, list, "constraint", func(p spec.Pool) string { return p.Constraint })
@@ -189,13 +193,6 @@ func nodesByGPUs(p spec.Pool) string {
 		return fmt.Sprintf("%d × no GPU", p.Nodes)
 	}
 	return fmt.Sprintf("%d × %d", p.Nodes, p.GPUsPerNode)
-}
-
-func orDefault(s string) string {
-	if s == "" {
-		return "default"
-	}
-	return s
 }
 
 // Total is GPUs, nodes and the kind of job in one line.
