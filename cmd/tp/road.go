@@ -93,6 +93,11 @@ func (a *app) want(r *road) (*recipes.Composition, error) {
 	if err != nil {
 		return nil, err
 	}
+	if l, err := a.ledger(); err != nil {
+		return nil, err
+	} else if err := l.Ready(); err != nil {
+		return nil, err
+	}
 	if r.lab, err = a.lab(); err != nil {
 		return nil, err
 	}

@@ -44,7 +44,9 @@ func (t Tools) Facts(ctx context.Context, user string) (*slurm.Facts, error) {
 }
 
 func (t Tools) sacctmgr(args ...string) command { // it knows no --clusters
-	return t.program(t.Path("sacctmgr"), append([]string{"--noheader", "--parsable2", "show"}, args...)...)
+	c := t.program(t.Path("sacctmgr"), append([]string{"--noheader", "--parsable2", "show"}, args...)...)
+	c.slurm = true
+	return c
 }
 
 func (t Tools) associations(user string) command {

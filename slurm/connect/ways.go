@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/tuneplane/tp/slurm"
+	"github.com/tuneplane/tp/slurm/cli"
 	"github.com/tuneplane/tp/slurm/rest"
 )
 
@@ -114,6 +115,8 @@ func (s *search) child() candidate {
 	switch {
 	case c.err != nil:
 		c.absent = s.Slurmrestd == ""
+	case cli.MissingConfig() != nil:
+		c.err = cli.MissingConfig()
 	case os.Geteuid() == 0:
 		c.err = errors.New("slurmrestd does not run as root")
 	}
@@ -157,6 +160,8 @@ func (s *search) commands() candidate {
 	if c.err != nil {
 		c.absent = s.o.Tools.Dir == ""
 		c.err = fmt.Errorf("no program %s on the PATH", s.o.Tools.Path("sbatch"))
+	} else {
+		c.err = cli.MissingConfig()
 	}
 	return c
 }

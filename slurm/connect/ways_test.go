@@ -315,6 +315,18 @@ func TestAbsentWays(t *testing.T) {
 	}
 }
 
+// Slurm's programs would wait a minute for a slurm.conf that is not there.
+func TestMissingConfigIsSaidAtOnce(t *testing.T) {
+	t.Setenv("SLURM_CONF", "/nosuch/slurm.conf")
+	w := newWorld(t)
+	w.withChild()
+	start := time.Now()
+	_, err := w.open(connect.Fleet{}, connect.Options{Tools: tools(t, "sbatch", "sleep 60", "scontrol", "sleep 60")})
+	if err == nil || strings.Count(err.Error(), "SLURM_CONF: stat /nosuch/slurm.conf: no such file") != 2 || time.Since(start) > 5*time.Second {
+		t.Errorf("after %s: %v", time.Since(start), err)
+	}
+}
+
 func TestSurveyTriesAll(t *testing.T) {
 	w := newWorld(t)
 	w.withSocket("lab", "")
