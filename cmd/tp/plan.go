@@ -16,7 +16,7 @@ import (
 
 type planCmd struct {
 	jobFlags
-	Show []string `placeholder:"PART" help:"Print only script, request, manifest, env, config or provenance."`
+	Show []string `placeholder:"PART" help:"Print only script, request, manifest, env, spec, config or provenance."`
 }
 
 func (c *planCmd) Run(ctx context.Context, a *app) error {

@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -57,7 +59,7 @@ func (a *app) walk(ctx context.Context, f jobFlags, s start) (*road, error) {
 	}
 	how, err := a.want(r)
 	if err != nil {
-		return nil, err
+		return nil, a.suggestSeries(ctx, err)
 	}
 	facts, err := a.gather(ctx, r)
 	if err != nil {
@@ -281,3 +283,48 @@ func (a *app) keep(r *road) error {
 func (a *app) book() plan.Book { return plan.Book{Dir: filepath.Join(a.conf.StateDir, "plans")} }
 
 func (a *app) cacheDir() string { return filepath.Join(a.conf.StateDir, "cache") }
+
+// suggestTimeout bounds a question to the cluster that only makes an error
+// message better.
+const suggestTimeout = 3 * time.Second
+
+// suggestSeries names this cluster's own series where no profile was given: the
+// site file's, else those that the cluster reports.
+func (a *app) suggestSeries(ctx context.Context, err error) error {
+	var f *fault.Error
+	if !errors.Is(err, recipes.ErrNoProfile) || !errors.As(err, &f) {
+		return err
+	}
+	registry := a.conf.Registry()
+	fleet, ferr := a.conf.Fleet(a.cli.Fleet)
+	if ferr != nil {
+		return ferr
+	}
+	if registry == nil || fleet.Kind == site.Local {
+		ctx, cancel := context.WithTimeout(ctx, suggestTimeout)
+		defer cancel()
+		cl, cerr := a.connect(ctx, a.cli.Fleet)
+		if cerr != nil {
+			return err
+		}
+		snap, serr := cl.Snapshot(ctx)
+		if serr != nil {
+			return err
+		}
+		registry = a.registry(cl.fleet, snap)
+	}
+	names := registry.Names()
+	if len(names) == 0 {
+		return err
+	}
+	example := names[0]
+	for _, s := range registry.Series {
+		if s.Devices > 0 {
+			example = fmt.Sprintf("%s:%d", s.Name, s.Devices)
+			break
+		}
+	}
+	better := *f
+	better.Hint = fmt.Sprintf("--profile %s; the series here are %s (tp fleet show)", example, strings.Join(names, ", "))
+	return &better
+}

@@ -138,10 +138,10 @@ func (c *Config) Fleet(name string) (Fleet, error) {
 		return f, nil
 	}
 	if len(known) == 0 {
-		known = []string{Slurm, Local}
+		known = []string{c.implied}
 	}
-	err := fault.New(fault.Usage, "no fleet %q; known: %s", name, strings.Join(known, ", "))
-	if near := fault.Nearest(name, known); near != "" {
+	err := fault.New(fault.Usage, "no fleet %q; known: %s; and %s is this machine alone", name, strings.Join(known, ", "), Local)
+	if near := fault.Nearest(name, append(known, Local)); near != "" {
 		return Fleet{}, err.WithHint("--fleet %s", near)
 	}
 	return Fleet{}, err.WithHint("tp fleet ls")
