@@ -19,8 +19,10 @@ import (
 	"github.com/tuneplane/tp/slurm"
 )
 
-// Plan writes the preview: what will run, where, and what the gates say.
-func Plan(w io.Writer, p *plan.Plan, now time.Time) {
+// Plan writes the preview: what will run, where, and what the gates say. Lines
+// are wrapped to width columns, 0 for any.
+func Plan(w io.Writer, width int, p *plan.Plan, now time.Time) {
+	w = ui.Wrap(w, width, 0)
 	f, o := p.Fixed, p.Observed
 	fmt.Fprintf(w, "%s · %s %s · plan %s\n", ui.Clean(f.Spec.Name), ui.Clean(f.Spec.Recipe.Name), ui.Clean(f.Spec.Recipe.Version), p.Short())
 	line := func(key, format string, args ...any) {
@@ -42,7 +44,7 @@ func Plan(w io.Writer, p *plan.Plan, now time.Time) {
 	line("bundle", "%d files, %s, %s new to %s", f.Bundle.Files, Bytes(f.Bundle.Bytes), Bytes(o.NewBytes), f.Bundle.Store)
 	line("run", "%s in %s", f.RunID, filepath.Dir(f.RunDir))
 	fmt.Fprintln(w)
-	pools(w, f.Pools, o.DefaultAccount)
+	pools(w, width, f.Pools, o.DefaultAccount)
 	for _, l := range asked(p) {
 		fmt.Fprintf(w, "  %s\n", ui.Clean(l))
 	}
@@ -101,7 +103,7 @@ func Code(p spec.Provenance) string {
 
 // pools writes one line per pool. An empty account or QOS is Slurm's default
 // for the user; which account that is only accounting knows.
-func pools(w io.Writer, list []spec.Pool, usual string) {
+func pools(w io.Writer, width int, list []spec.Pool, usual string) {
 	if usual != "" {
 		usual += " (default)"
 	}
@@ -123,7 +125,20 @@ func pools(w io.Writer, list []spec.Pool, usual string) {
 	// Most jobs have neither, and a line has 80 columns.
 	rows = addColumn(rows, list, "constraint", func(p spec.Pool) string { return p.Constraint })
 	rows = addColumn(rows, list, "reservation", func(p spec.Pool) string { return p.Reservation })
-	ui.Table(w, "  ", rows)
+	var table strings.Builder
+	ui.Table(&table, "  ", rows)
+	wide := func(line string) bool { return ui.Width(strings.TrimRight(line, "\n")) > width }
+	if width == 0 || !slices.ContainsFunc(slices.Collect(strings.Lines(table.String())), wide) {
+		io.WriteString(w, table.String())
+		return
+	}
+	for _, row := range rows[1:] { // a table that is broken in its rows cannot be read
+		var parts []string
+		for i, text := range row[1:] {
+			parts = append(parts, rows[0][i+1]+" "+text)
+		}
+		fmt.Fprintf(w, "  %-9s %s\n", ui.Clean(row[0]), ui.Clean(strings.Join(parts, ", ")))
+	}
 }
 
 // elsewhere are fields that the preview shows in other places.
