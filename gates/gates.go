@@ -47,6 +47,14 @@ type Subject struct {
 	// Config asks for slurm.conf, only where a gate needs it; its answer, and
 	// itself, are nil when nobody can tell.
 	Config func() slurm.Record
+	// Rights are the user's accounts and QOS.
+	Rights Rights
+	// Parents asks for the account above each account, only where a partition
+	// lets in some accounts; its answer, and itself, are nil when nobody can tell.
+	Parents func() map[string]string
+	// Licenses asks for the cluster's, by name with their total, only where a
+	// job wants some; its answer, and itself, are nil when nobody can tell.
+	Licenses func() map[string]int
 }
 
 // Gate is one rule.

@@ -48,7 +48,7 @@ func TestVerdicts(t *testing.T) {
 		{"unknown partition", func(_ *slurm.Snapshot, p *[]spec.Pool) { (*p)[0].Partition = "h20" }, "admission.partition", Block, "--partition h200"},
 		{"partition drains", func(s *slurm.Snapshot, _ *[]spec.Pool) { s.Partitions[0].State = "DRAIN" }, "admission.partitionState", Block, "draining"},
 		{"account not allowed", func(s *slurm.Snapshot, p *[]spec.Pool) {
-			s.Partitions[0].AllowAccounts = []string{"vip"}
+			s.Partitions[0].AllowAccounts, s.Info.Release = []string{"vip"}, "22.05.8"
 			(*p)[0].Account = "research"
 		}, "admission.account", Block, "vip"},
 		{"qos denied", func(s *slurm.Snapshot, p *[]spec.Pool) {
@@ -166,6 +166,58 @@ func TestHetJobsThatShareNodes(t *testing.T) {
 		}
 		if c.level == Warn && (!strings.Contains(list[0].Asked, "partitions h100 and short") || !strings.Contains(list[0].Found, "bf_hetjob_prio") || !strings.Contains(list[0].Found, "h100-[1-2]")) {
 			t.Errorf("%s: %+v", c.name, list[0])
+		}
+	}
+}
+
+// What a job names and the cluster does not have is refused before Slurm does.
+func TestNamesThatAreNotThere(t *testing.T) {
+	rights := Rights{Asked: true, Enforce: "associations,limits,qos,safe", Associations: []slurm.Association{
+		{Account: "research", Default: true, QOS: []string{"normal", "high"}}, {Account: "science", QOS: []string{"low"}}, {Account: "cpuonly", Partition: "cpu"}}}
+	some := func() map[string]int { return map[string]int{"matlab": 4, "flex@srv": 2} }
+	for _, c := range []struct {
+		name   string
+		change func(*Subject)
+		level  Level
+		words  string
+	}{
+		{"all there", func(s *Subject) {
+			s.Pools[0].Account, s.Pools[0].QOS, s.Pools[0].Asked.NodeList = "Research", "high", "h200-[1-2]"
+			s.Pools[0].Asked.ExcludeNodes, s.Spec.Job.Slurm.Licenses = "cpu-1", "matlab:4,flex@srv"
+		}, Pass, ""},
+		{"account", func(s *Subject) { s.Pools[0].Account = "reserch" }, Block, "your accounts are cpuonly, research, science; did you mean research?|--account h200=research"},
+		{"account elsewhere", func(s *Subject) { s.Pools[0].Account = "cpuonly" }, Block, "other partitions only"},
+		{"account, nothing enforced", func(s *Subject) { s.Pools[0].Account, s.Rights.Enforce = "reserch", "" }, Warn, "research?"},
+		{"account, nobody knows whether enforced", func(s *Subject) { s.Pools[0].Account, s.Rights.Asked = "reserch", false }, Warn, "research?"},
+		{"account, nobody knows", func(s *Subject) { s.Pools[0].Account, s.Rights = "reserch", Rights{} }, Pass, ""},
+		{"qos", func(s *Subject) { s.Pools[0].QOS = "nrmal" }, Block, "QOS nrmal under account research|you may ask for high, normal; did you mean normal?|--qos h200=normal"},
+		{"qos of another account", func(s *Subject) { s.Pools[0].QOS = "low" }, Block, "under account research"},
+		{"default account kept out", func(s *Subject) { s.Snapshot.Partitions[0].AllowAccounts = []string{"vip"} }, Block, "your default account research in partition h200|allowed accounts: vip"},
+		{"default account let in", func(s *Subject) { s.Snapshot.Partitions[0].AllowAccounts = []string{"research"} }, Pass, ""},
+		{"default account below an allowed one", func(s *Subject) { s.Snapshot.Partitions[0].AllowAccounts = []string{"ai"} }, Pass, ""},
+		{"below does not count on 22.05", func(s *Subject) {
+			s.Snapshot.Partitions[0].AllowAccounts, s.Snapshot.Info.Release = []string{"ai"}, "22.05.8"
+		}, Block, "allowed accounts: ai"},
+		{"nobody knows what is below", func(s *Subject) {
+			s.Snapshot.Partitions[0].AllowAccounts, s.Parents = []string{"vip"}, nil
+		}, Warn, "and those below them"},
+		{"node", func(s *Subject) { s.Pools[0].Asked.NodeList = "h20-1" }, Block, "no node h20-1; did you mean h200-1?|--nodelist h200=h200-1"},
+		{"excluded node", func(s *Subject) { s.Pools[0].Asked.ExcludeNodes = "h200-[2-3]" }, Block, "no node h200-3; did you mean"},
+		{"node elsewhere", func(s *Subject) { s.Pools[0].Asked.NodeList = "h100-1" }, Block, "partition h200 has no node h100-1; its nodes are h200-[1-2]"},
+		{"no host list", func(s *Subject) { s.Pools[0].Asked.NodeList = "h100-[1" }, Block, "without its ]"},
+		{"licence", func(s *Subject) { s.Spec.Job.Slurm.Licenses = "mtlab:2" }, Block, "the cluster has flex@srv, matlab; did you mean matlab?|--licenses matlab:2"},
+		{"more licences than there are", func(s *Subject) { s.Spec.Job.Slurm.Licenses = "matlab:5" }, Block, "has 4 of it in all|--licenses matlab:4"},
+		{"licences, nobody knows", func(s *Subject) { s.Spec.Job.Slurm.Licenses, s.Licenses = "matlab:5", nil }, Unknown, "cannot be asked"},
+	} {
+		s := Subject{Parents: func() map[string]string {
+			return map[string]string{"research": "ai", "ai": "root", "science": "root", "cpuonly": "root"}
+		}, Spec: &spec.Spec{}, Pools: []spec.Pool{pool("h200", 1, 8)}, Snapshot: cluster(), Rights: rights, Licenses: some}
+		c.change(&s)
+		list := Check(s, Admission{})
+		if list[0].Level != c.level || len(list) != 1 {
+			t.Errorf("%s: %+v, want one %s", c.name, list, c.level)
+		} else if text := list[0].Asked + "|" + list[0].Found + "|" + list[0].Remedy; !strings.Contains(text, c.words) {
+			t.Errorf("%s: %q does not say %q", c.name, text, c.words)
 		}
 	}
 }

@@ -36,6 +36,6 @@ func (p *problems) err() error {
 		}
 	}
 	all := fault.New(fault.Usage, "%s", strings.Join(lines, "\n"))
-	all.Hint = hint
+	all.Hint, all.Err = hint, errors.Join(p.list...)
 	return all
 }

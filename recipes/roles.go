@@ -1,6 +1,7 @@
 package recipes
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -100,11 +101,15 @@ func (c *composer) profileTexts() (texts []string, origin string) {
 	return nil, ""
 }
 
+// ErrNoProfile says that no pool was asked for; who knows a cluster can say
+// which series there are.
+var ErrNoProfile = errors.New("no profile: which GPUs, and how many?")
+
 // readProfiles checks that every role has exactly one pool.
 func (c *composer) readProfiles() error {
 	texts, origin := c.profileTexts()
 	if len(texts) == 0 {
-		return fault.New(fault.Usage, "no profile: which GPUs, and how many?").WithHint("--profile SERIES:N, such as --profile h200:8; tp fleet show lists the series")
+		return fault.New(fault.Usage, "%w", ErrNoProfile).WithHint("--profile SERIES:N, such as --profile h200:8; tp fleet show lists the series")
 	}
 	taken := map[string]string{}
 	c.poolOf = taken

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"github.com/tuneplane/tp/internal/plan"
 	"github.com/tuneplane/tp/internal/site"
 	"github.com/tuneplane/tp/internal/version"
+	"github.com/tuneplane/tp/slurm/connect"
 )
 
 type doctorCmd struct{}
@@ -88,6 +90,10 @@ func (a *app) checkStore(ctx context.Context) site.Finding {
 func (l live) way() []site.Finding {
 	list := []site.Finding{l.reached()}
 	topic := list[0].Topic
+	var none *connect.Error
+	if errors.As(l.err, &none) && len(l.ways) > 0 { // each reason has a line of its own below
+		list[0].What, _, _ = strings.Cut(list[0].What, "\n")
+	}
 	for _, w := range l.ways {
 		if w.Err != nil {
 			list = append(list, found(site.Note, topic, "", "not by %s", w))

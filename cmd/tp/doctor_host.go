@@ -48,7 +48,11 @@ func program(ctx context.Context, name, fix string) site.Finding {
 	if err != nil {
 		return found(site.Bad, name, fix, "not found")
 	}
-	return found(site.Good, name, "", "%s %s", path, versionOf(ctx, path, "--version"))
+	version := versionOf(ctx, path, "--version")
+	if version == "" {
+		return found(site.Warn, name, path+" --version", "%s does not say its version", path)
+	}
+	return found(site.Good, name, "", "%s %s", path, version)
 }
 
 // unpackers are what a job on this machine needs.
@@ -106,7 +110,13 @@ func (a *app) slurmTools(ctx context.Context, conf *site.Config) []site.Finding 
 	if len(have) == 0 {
 		return list
 	}
+	if err := slurmcli.MissingConfig(); err != nil {
+		return append(list, found(site.Bad, "slurm tools", "unset SLURM_CONF, or let it name slurm.conf", "%s cannot start: %v", strings.Join(have, " "), err))
+	}
 	version := versionOf(ctx, have[0], "--version")
+	if version == "" {
+		return append(list, found(site.Warn, "slurm tools", have[0]+" --version", "%s: what release they are is not known", strings.Join(have, " ")))
+	}
 	return append([]site.Finding{found(site.Good, "slurm tools", "", "%s %s", strings.Join(have, " "), version)}, list...)
 }
 

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
 	"os/exec"
 	"sync"
 	"time"
@@ -42,11 +41,6 @@ func (a *app) facts(ctx context.Context, cl *cluster) (f *slurm.Facts, why strin
 func (a *app) factsOf(ctx context.Context, cl *cluster, tools slurmcli.Tools) (*slurm.Facts, string) {
 	if _, err := exec.LookPath(tools.Path("scontrol")); err != nil {
 		return nil, "scontrol is not here"
-	}
-	if conf := os.Getenv("SLURM_CONF"); conf != "" { // the commands would wait a minute for it
-		if _, err := os.Stat(conf); err != nil {
-			return nil, "SLURM_CONF: " + err.Error()
-		}
 	}
 	f, err := tools.Facts(ctx, a.me)
 	if err != nil {

@@ -17,14 +17,14 @@ func (a *app) filters(ctx context.Context, c *cluster) []string {
 	if c.info.Dialect == "" { // sbatch itself
 		return nil
 	}
-	m := c.choice.Memory
+	m := &c.choice.Memory
 	if age := a.now().Sub(m.Seen); age < 0 || age > filtersFor {
 		conf := config(ctx, c)()
 		if conf == nil {
 			return nil
 		}
 		m.CLIFilter, m.Seen = conf.Get("CliFilterPlugins"), a.now().Round(0)
-		c.memory.save(m)
+		c.memory.save(*m)
 	}
 	if m.CLIFilter == "" {
 		return nil

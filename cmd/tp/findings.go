@@ -65,11 +65,12 @@ func (a *app) printFinding(f site.Finding, width int) {
 	if f.Fix != "" {
 		lines = append(lines, "→ "+ui.Clean(f.Fix))
 	}
+	out := ui.Wrap(a.Out, a.Width, 8+width)
 	for i, line := range lines {
 		if i == 0 {
-			fmt.Fprintf(a.Out, "%s  %s  %s\n", a.Paint(mark.style, mark.text), ui.Pad(f.Topic, width), line)
+			fmt.Fprintf(out, "%s  %s  %s\n", a.Paint(mark.style, mark.text), ui.Pad(f.Topic, width), line)
 		} else {
-			fmt.Fprintln(a.Out, strings.Repeat(" ", 8+width)+strings.TrimSpace(line))
+			fmt.Fprintln(out, strings.Repeat(" ", 8+width)+strings.TrimSpace(line))
 		}
 	}
 }

@@ -39,8 +39,7 @@ func (c *jobLsCmd) Run(ctx context.Context, a *app) error {
 	if a.cli.JSON {
 		return a.printJSON(runs)
 	}
-	view.Runs(a.Out, runs, a.now())
-	return nil
+	return view.Runs(a.Streams, runs, a.now())
 }
 
 type jobStatusCmd struct {

@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"syscall"
 
 	"github.com/tuneplane/tp/internal/fault"
+	"github.com/tuneplane/tp/internal/shell"
 	"github.com/tuneplane/tp/internal/ui"
 	"github.com/tuneplane/tp/slurm"
 	"github.com/tuneplane/tp/slurm/script"
@@ -37,8 +39,18 @@ func (c *lintCmd) Run(ctx context.Context, a *app) error {
 		if found == nil {
 			found = []script.Finding{}
 		}
+		for i, f := range found {
+			if name != "-" {
+				found[i].Fix = strings.ReplaceAll(f.Fix, "FILE", shell.Quote(name))
+			}
+			if !f.Note {
+				total++
+			}
+		}
+		if len(found) == 0 {
+			a.talk("%s: nothing found", name)
+		}
 		out = append(out, linted{name, found})
-		total += len(found)
 	}
 	if a.cli.JSON {
 		if err := a.printJSON(out); err != nil {
@@ -47,7 +59,7 @@ func (c *lintCmd) Run(ctx context.Context, a *app) error {
 	} else {
 		for _, l := range out {
 			for _, f := range l.Findings {
-				fmt.Fprintf(a.Out, "%s:%d:%d: %s: %s\n  → %s\n", ui.Clean(l.File), f.Line, f.Column, f.Code, ui.Clean(f.Found), ui.Clean(f.Fix))
+				fmt.Fprintf(a.Out, "%s:%d:%d: %s: %s\n  → %s\n", ui.Clean(l.File), f.Line, f.Column, code(f), ui.Clean(f.Found), ui.Clean(f.Fix))
 			}
 		}
 	}
@@ -58,6 +70,14 @@ func (c *lintCmd) Run(ctx context.Context, a *app) error {
 		return fault.New(fault.Usage, "1 finding")
 	}
 	return fault.New(fault.Usage, "%d findings", total)
+}
+
+// code says of a note that it is one: notes make nothing fail.
+func code(f script.Finding) string {
+	if f.Note {
+		return "note: " + f.Code
+	}
+	return f.Code
 }
 
 // readScript reads a little more than Slurm takes, so that Lint can say so.

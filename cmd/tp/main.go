@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/signal"
 	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -36,7 +37,7 @@ type cli struct {
 
 	Submit   submitCmd   `cmd:"" group:"run" help:"Show a plan, ask, and queue it once."`
 	Plan     planCmd     `cmd:"" group:"run" help:"Show what would run and keep it for tp submit --plan."`
-	Render   renderCmd   `cmd:"" group:"run" help:"Print the batch script; sbatch runs it as it is."`
+	Render   renderCmd   `cmd:"" group:"run" help:"Stage a run and print its batch script, which sbatch starts as it is."`
 	Lint     lintCmd     `cmd:"" group:"run" help:"Check any batch script for what sbatch ignores, cuts short or refuses."`
 	Status   statusCmd   `cmd:"" group:"run" help:"Show the runs that have not ended and the free GPUs."`
 	Job      jobCmd      `cmd:"" group:"run" help:"List, watch and cancel runs."`
@@ -220,7 +221,31 @@ func usage(err error) error {
 		}
 		hint += " --help"
 	}
-	return fault.New(fault.Usage, "%w", err).WithHint("%s", hint)
+	found := fault.New(fault.Usage, "%w", err)
+	found.Msg = nearOnly(found.Msg)
+	return found.WithHint("%s", hint)
+}
+
+// guesses are what kong offers for a word that it does not know: it takes
+// whatever is no longer than the word itself.
+var guesses = regexp.MustCompile(`^(.*?)(\S+), did you mean (?:one of )?(".*")\?$`)
+
+// nearOnly keeps the guess that may have been meant. To a single letter every
+// other one is near.
+func nearOnly(msg string) string {
+	m := guesses.FindStringSubmatch(msg)
+	if m == nil {
+		return msg
+	}
+	var words []string
+	for word := range strings.SplitSeq(m[3], ", ") {
+		words = append(words, strings.Trim(word, `"`))
+	}
+	near := fault.Nearest(m[2], words)
+	if near == "" || len(strings.Trim(m[2], "-")) == 1 {
+		return m[1] + m[2]
+	}
+	return fmt.Sprintf("%s%s, did you mean %q?", m[1], m[2], near)
 }
 
 // report prints an error in the voice of the house and gives its exit code.

@@ -16,7 +16,7 @@ import (
 
 type planCmd struct {
 	jobFlags
-	Show []string `placeholder:"PART" help:"Print only script, request, manifest, env, config or provenance."`
+	Show []string `placeholder:"PART" help:"Print only script, request, manifest, env, spec, config or provenance."`
 }
 
 func (c *planCmd) Run(ctx context.Context, a *app) error {
@@ -40,7 +40,7 @@ func (c *planCmd) Run(ctx context.Context, a *app) error {
 			return err
 		}
 	default:
-		view.Plan(a.Out, r.plan, a.now())
+		view.Plan(a.Out, a.Width, r.plan, a.now())
 		if blocked == nil {
 			fmt.Fprintf(a.Out, "\n  tp submit --plan %s\n", r.plan.Short())
 		}
@@ -96,7 +96,7 @@ var parts = []string{"script", "request", "manifest", "env", "spec", "config", "
 // show prints the preview and the parts asked for on stderr: stdout is for the
 // result of what follows.
 func (a *app) show(p *plan.Plan, names []string) error {
-	view.Plan(a.Err, p, a.now())
+	view.Plan(a.Err, a.ErrWidth, p, a.now())
 	for _, name := range names {
 		text, err := partText(p, name, nil)
 		if err != nil {

@@ -196,9 +196,9 @@ func traced(t *testing.T, bin string, args, env []string, dir string) {
 	}
 }
 
-// shell is a lab with an experiment hello and a recorded cluster; it gives
+// inLab is a lab with an experiment hello and a recorded cluster; it gives
 // commands of tp in the lab.
-func shell(t *testing.T) (*slurmtest.Restd, func(args ...string) *exec.Cmd) {
+func inLab(t *testing.T) (*slurmtest.Restd, func(args ...string) *exec.Cmd) {
 	t.Helper()
 	for _, tool := range []string{"git", "bash"} {
 		if _, err := exec.LookPath(tool); err != nil {
@@ -242,7 +242,7 @@ func shell(t *testing.T) (*slurmtest.Restd, func(args ...string) *exec.Cmd) {
 
 // TestConfirmOnATerminal: only a "y" or "yes" queues.
 func TestConfirmOnATerminal(t *testing.T) {
-	d, tp := shell(t)
+	d, tp := inLab(t)
 	for _, c := range []struct {
 		answer string
 		code   int
@@ -285,7 +285,7 @@ func TestConfirmOnATerminal(t *testing.T) {
 
 // TestCancelAsksWhichRun: the newest run may not be the one that was meant.
 func TestCancelAsksWhichRun(t *testing.T) {
-	_, tp := shell(t)
+	_, tp := inLab(t)
 	if out, err := tp("submit", "hello", "--profile", "h200:8", "--yes").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}

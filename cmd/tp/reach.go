@@ -20,6 +20,11 @@ func (a *app) reaching(fleet site.Fleet) (connect.Fleet, error) {
 	if fleet.URL != "" {
 		f.URLs = []string{fleet.URL}
 	}
+	if text := os.Getenv("TP_SLURMREST_URL"); text != "" {
+		if err := site.CheckURL(text); err != nil {
+			return f, fault.New(fault.Usage, "TP_SLURMREST_URL: %w", err)
+		}
+	}
 	ways, err := transports(a.cli.Transport)
 	if err != nil {
 		return f, err

@@ -4,8 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -56,7 +59,7 @@ func (a *app) walk(ctx context.Context, f jobFlags, s start) (*road, error) {
 	}
 	how, err := a.want(r)
 	if err != nil {
-		return nil, err
+		return nil, a.suggestSeries(ctx, err)
 	}
 	facts, err := a.gather(ctx, r)
 	if err != nil {
@@ -90,6 +93,11 @@ func (a *app) walk(ctx context.Context, f jobFlags, s start) (*road, error) {
 func (a *app) want(r *road) (*recipes.Composition, error) {
 	conf, err := a.site()
 	if err != nil {
+		return nil, err
+	}
+	if l, err := a.ledger(); err != nil {
+		return nil, err
+	} else if err := l.Ready(); err != nil {
 		return nil, err
 	}
 	if r.lab, err = a.lab(); err != nil {
@@ -136,6 +144,7 @@ func (a *app) want(r *road) (*recipes.Composition, error) {
 // facts are what git, the files and the cluster say now.
 type facts struct {
 	snapshot  *slurm.Snapshot // nil when the cluster was not asked
+	rights    gates.Rights
 	git       spec.Provenance
 	selection *bundle.Selection
 	upload    bundle.Upload
@@ -151,7 +160,10 @@ func (a *app) gather(ctx context.Context, r *road) (facts, error) {
 	)
 	group.Go(func() (err error) {
 		if r.cluster, err = a.connect(ctx, a.cli.Fleet); err == nil {
+			var rights sync.WaitGroup
+			rights.Go(func() { f.rights = a.rights(ctx, r.cluster) })
 			f.snapshot, err = r.cluster.Snapshot(ctx)
+			rights.Wait()
 		}
 		asked = err
 		return nil
@@ -208,9 +220,11 @@ func (a *app) input(ctx context.Context, r *road, how *recipes.Composition, f fa
 		Now: a.now(), TTL: a.conf.PlanTTL,
 	}
 	if r.cluster != nil {
-		in.Transport, in.OtherWays = r.cluster.choice.Transport, r.cluster.choice.Others()
+		in.Transport = r.cluster.choice.Transport
+		in.OtherWays, in.AbsentWays = r.cluster.choice.Others()
 		if !r.cluster.info.Local {
 			in.Config = config(ctx, r.cluster)
+			in.Rights, in.Parents, in.Licenses = f.rights, parents(ctx, r.cluster), licenses(ctx, r.cluster)
 			in.Warnings = append(in.Warnings, a.filters(ctx, r.cluster)...)
 		}
 		if here, ok := r.cluster.Client.(*local.Client); ok {
@@ -269,3 +283,48 @@ func (a *app) keep(r *road) error {
 func (a *app) book() plan.Book { return plan.Book{Dir: filepath.Join(a.conf.StateDir, "plans")} }
 
 func (a *app) cacheDir() string { return filepath.Join(a.conf.StateDir, "cache") }
+
+// suggestTimeout bounds a question to the cluster that only makes an error
+// message better.
+const suggestTimeout = 3 * time.Second
+
+// suggestSeries names this cluster's own series where no profile was given: the
+// site file's, else those that the cluster reports.
+func (a *app) suggestSeries(ctx context.Context, err error) error {
+	var f *fault.Error
+	if !errors.Is(err, recipes.ErrNoProfile) || !errors.As(err, &f) {
+		return err
+	}
+	registry := a.conf.Registry()
+	fleet, ferr := a.conf.Fleet(a.cli.Fleet)
+	if ferr != nil {
+		return ferr
+	}
+	if registry == nil || fleet.Kind == site.Local {
+		ctx, cancel := context.WithTimeout(ctx, suggestTimeout)
+		defer cancel()
+		cl, cerr := a.connect(ctx, a.cli.Fleet)
+		if cerr != nil {
+			return err
+		}
+		snap, serr := cl.Snapshot(ctx)
+		if serr != nil {
+			return err
+		}
+		registry = a.registry(cl.fleet, snap)
+	}
+	names := registry.Names()
+	if len(names) == 0 {
+		return err
+	}
+	example := names[0]
+	for _, s := range registry.Series {
+		if s.Devices > 0 {
+			example = fmt.Sprintf("%s:%d", s.Name, s.Devices)
+			break
+		}
+	}
+	better := *f
+	better.Hint = fmt.Sprintf("--profile %s; the series here are %s (tp fleet show)", example, strings.Join(names, ", "))
+	return &better
+}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tuneplane/tp/internal/durable"
 	"github.com/tuneplane/tp/internal/fault"
+	"github.com/tuneplane/tp/internal/shell"
 	"github.com/tuneplane/tp/internal/site"
 	"github.com/tuneplane/tp/internal/ui"
 )
@@ -24,6 +25,11 @@ type siteInitCmd struct {
 }
 
 func (c *siteInitCmd) Run(ctx context.Context, a *app) error {
+	if named := os.Getenv("TP_SITE"); named != "" {
+		if _, err := os.Stat(named); errors.Is(err, fs.ErrNotExist) {
+			os.Unsetenv("TP_SITE") // it is to be written now
+		}
+	}
 	cl, err := a.connect(ctx, a.cli.Fleet)
 	if err != nil {
 		return err
@@ -50,8 +56,10 @@ func (c *siteInitCmd) Run(ctx context.Context, a *app) error {
 	}
 	if err := durable.Create(path, text, 0o644); errors.Is(err, fs.ErrExist) {
 		return fault.New(fault.Usage, "%s exists and is left as it is", path).WithHint("tp site init prints to stdout without a file name")
+	} else if errors.Is(err, fs.ErrNotExist) {
+		return fault.New(fault.Usage, "%s: %s is no directory", path, filepath.Dir(path)).WithHint("mkdir -p %s", shell.Quote(filepath.Dir(path)))
 	} else if err != nil {
-		return err
+		return fault.New(fault.Internal, "the site file cannot be written: %w", err)
 	}
 	fmt.Fprintln(a.Out, ui.Clean(path))
 	a.talk("export TP_SITE=%s, or install it as /etc/tp/site.toml", path)
@@ -75,6 +83,11 @@ func (c *siteCheckCmd) Run(ctx context.Context, a *app) error {
 		return err
 	}
 	list := siteFile(conf)
+	if l, err := a.ledger(); err != nil {
+		return err
+	} else if err := l.Ready(); err != nil {
+		list = append(list, found(site.Bad, "run root", "run_root in the site file or in ~/.config/tp/user.toml", "%v", err))
+	}
 	lives := a.lives(ctx, conf, false)
 	var answered []site.Live
 	for _, l := range lives {

@@ -24,7 +24,9 @@ func (c *statusCmd) Run(ctx context.Context, a *app) error {
 	if len(runs) == 0 {
 		fmt.Fprintln(a.Out, "no run is waiting or running")
 	} else {
-		view.Runs(a.Out, runs, a.now())
+		if err := view.Runs(a.Streams, runs, a.now()); err != nil {
+			return err
+		}
 	}
 	if cl == nil {
 		return nil

@@ -21,7 +21,7 @@ type submitCmd struct {
 	Once string   `placeholder:"KEY" help:"Same key, same run: for scripts that may run twice."`
 	Yes  bool     `short:"y" help:"Do not ask."`
 	Test bool     `help:"Ask the scheduler whether it takes the job and when it would start; queue and upload nothing."`
-	Show []string `placeholder:"PART" help:"Also print script, request, manifest, env, config or provenance."`
+	Show []string `placeholder:"PART" help:"Also print script, request, manifest, env, spec, config or provenance."`
 }
 
 func (c *submitCmd) Run(ctx context.Context, a *app) error {

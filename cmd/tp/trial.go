@@ -103,7 +103,13 @@ func (t trial) sentence() string {
 	if t.Nodes != "" {
 		s += " on " + t.Nodes
 	}
-	return s + ": " + t.Text
+	if t.Partition != "" {
+		s += " in partition " + t.Partition
+	}
+	if t.Start.IsZero() || t.Nodes == "" { // else its words say the same again
+		s += ": " + t.Text
+	}
+	return s
 }
 
 // asker is the transport where it can test, else sbatch here where it talks to

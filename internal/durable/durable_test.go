@@ -400,3 +400,14 @@ func TestReadIsBounded(t *testing.T) {
 		t.Error("a FIFO was read")
 	}
 }
+
+// The name of the unfinished file is nobody's business.
+func TestErrorsNameTheFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "nosuch", "file")
+	for what, err := range map[string]error{"Create": Create(path, nil, 0o600), "WriteFile": WriteFile(path, nil, 0o600)} {
+		var at *fs.PathError
+		if !errors.As(err, &at) || at.Path != path || !errors.Is(err, fs.ErrNotExist) || strings.Contains(err.Error(), TempPrefix) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}

@@ -17,13 +17,23 @@ func WriteFile(path string, data []byte, perm fs.FileMode) error {
 	dir := filepath.Dir(path)
 	tmp, err := writeTemp(dir, data, perm)
 	if err != nil {
-		return err
+		return naming(path, err)
 	}
 	if err := os.Rename(tmp, path); err != nil {
 		os.Remove(tmp)
 		return err
 	}
 	return SyncDir(dir)
+}
+
+// naming makes an error about the unfinished file one about the file that was
+// wanted: nobody knows the other name.
+func naming(path string, err error) error {
+	var at *fs.PathError
+	if errors.As(err, &at) {
+		return &fs.PathError{Op: at.Op, Path: path, Err: at.Err}
+	}
+	return err
 }
 
 // link is link(2); a test takes it away.
@@ -38,7 +48,7 @@ func Create(path string, data []byte, perm fs.FileMode) error {
 	dir := filepath.Dir(path)
 	tmp, err := writeTemp(dir, data, perm)
 	if err != nil {
-		return err
+		return naming(path, err)
 	}
 	defer os.Remove(tmp)
 	err = link(tmp, path)

@@ -138,6 +138,37 @@ func ensureRoot(root string) error {
 		WithHint("ask the administrator for `mkdir -m 1777 %s`, or set run_root in ~/.config/tp/user.toml", root)
 }
 
+// Ready reports why no run can be kept here, without making anything: the run
+// root, or what is above it, has to be a directory that takes ours.
+func (l *Ledger) Ready() error {
+	root := l.opt.Roots[0]
+	at := userDir(root, l.opt.User)
+	for {
+		info, err := os.Stat(at)
+		switch {
+		case err == nil && !info.IsDir():
+			return l.unready(fmt.Errorf("%s is no directory", at))
+		case err == nil:
+			if err := syscall.Access(at, 2|1); err != nil { // W_OK, X_OK
+				return l.unready(fmt.Errorf("%s cannot be written to: %w", at, err))
+			}
+			if len(at) < len(root) && owner(info) != os.Getuid() { // see ensureRoot
+				return ensureRoot(root)
+			}
+			return nil
+		case errors.Is(err, syscall.ENOTDIR), errors.Is(err, fs.ErrNotExist):
+			at = filepath.Dir(at) // the file that is in the way comes
+		default:
+			return l.unready(err)
+		}
+	}
+}
+
+func (l *Ledger) unready(why error) error {
+	return fault.New(fault.Usage, "run root %s: %w", l.opt.Roots[0], why).
+		WithHint("run_root in the site file or in ~/.config/tp/user.toml names another place; tp config show says where it is set")
+}
+
 func owner(info fs.FileInfo) int {
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
 		return int(st.Uid)

@@ -119,7 +119,7 @@ func inTime(req *slurm.Request, now time.Time) error {
 				limit = fmt.Sprintf("at least %s", least)
 			}
 			return fault.New(fault.Usage, "the deadline %s is %s after the earliest start, and component %d asks for %s: it could never end in time",
-				req.Deadline.Format("2006-01-02T15:04:05"), strings.TrimSuffix(left.Round(time.Second).String(), "0s"), i, limit).
+				req.Deadline.Format("2006-01-02T15:04:05"), spec.Span(left), i, limit).
 				WithHint("a shorter --time, a --time-min, or a later --deadline")
 		}
 	}

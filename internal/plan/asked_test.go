@@ -50,7 +50,7 @@ func TestRefusedOptions(t *testing.T) {
 		"--mem-per-cpu and --mem-per-gpu exclude": {MemPerCPU: spec.PerRole{"": "1G"}, MemPerGPU: spec.PerRole{"": "1G"}},
 		"more than its time limit":                {TimeMin: spec.PerRole{"": "2h"}},
 		"could never end in time":                 {Deadline: "now+1h"},
-		"1h0m after the earliest start":           {Begin: "now+1h", Deadline: "now+2h"},
+		"1 hour after the earliest start":         {Begin: "now+1h", Deadline: "now+2h"},
 		"control character":                       {Comment: "a\nb"},
 		"ago":                                     {Begin: "2001-01-01T00:00"},
 		`mail type "X"`:                           {MailType: []string{"X"}},

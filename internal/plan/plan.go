@@ -55,15 +55,19 @@ type Bundle struct {
 
 // Observed is what was true when the plan was made.
 type Observed struct {
-	Transport  string          `json:"transport"`
-	OtherWays  []string        `json:"other_ways,omitempty"` // to the cluster, and why they are not used
-	Release    string          `json:"release"`
-	Verdicts   []gates.Verdict `json:"verdicts"`
-	Warnings   []string        `json:"warnings,omitempty"`
-	Notes      []string        `json:"notes,omitempty"` // worth knowing, and nothing to worry about
-	NewBytes   int64           `json:"new_bytes"`       // to send; uncompressed
-	Provenance spec.Provenance `json:"provenance"`
-	Settings   []Setting       `json:"settings,omitempty"`
+	Transport  string   `json:"transport"`
+	OtherWays  []string `json:"other_ways,omitempty"`  // to the cluster, and why they are not used
+	AbsentWays []string `json:"absent_ways,omitempty"` // those that nobody has set up here
+	Release    string   `json:"release"`
+	// DefaultAccount is that of a pool without one, where it is known. It is no
+	// part of what is asked for.
+	DefaultAccount string          `json:"default_account,omitempty"`
+	Verdicts       []gates.Verdict `json:"verdicts"`
+	Warnings       []string        `json:"warnings,omitempty"`
+	Notes          []string        `json:"notes,omitempty"` // worth knowing, and nothing to worry about
+	NewBytes       int64           `json:"new_bytes"`       // to send; uncompressed
+	Provenance     spec.Provenance `json:"provenance"`
+	Settings       []Setting       `json:"settings,omitempty"`
 }
 
 // Setting is one effective value and where it comes from.

@@ -40,14 +40,20 @@ type Input struct {
 	PathFirst string         // directory in front of the job's PATH, whoever sets it; "" for none
 	Network   script.Network // the site's
 	Transport string
-	// OtherWays were not taken, with the reason of each.
-	OtherWays []string
-	Git       spec.Provenance
-	Settings  []Setting
-	Warnings  []string
-	Gates     []gates.Gate        // gates.All() when nil
-	Config    func() slurm.Record // slurm.conf, asked only where a gate needs it; nil when nobody can be
-	Now       time.Time
+	// OtherWays were not taken, with the reason of each; AbsentWays are those
+	// that nobody has set up here.
+	OtherWays  []string
+	AbsentWays []string
+	Git        spec.Provenance
+	Settings   []Setting
+	Warnings   []string
+	Gates      []gates.Gate        // gates.All() when nil
+	Config     func() slurm.Record // slurm.conf, asked only where a gate needs it; nil when nobody can be
+	// Rights, Parents and Licenses are for the gates.
+	Rights   gates.Rights
+	Parents  func() map[string]string
+	Licenses func() map[string]int
+	Now      time.Time
 	// Asked is when the plan was first asked for, from which now+2h counts; Now when zero.
 	Asked time.Time
 	// Dependency is Spec.Job.After in the words of Slurm, with jobs for runs.
@@ -104,8 +110,8 @@ func Resolve(in Input) (*Plan, error) {
 			Spec: in.Spec, Pools: pools, Request: req, Bundle: in.Bundle,
 		},
 		Observed: Observed{
-			Transport: in.Transport, OtherWays: in.OtherWays, Warnings: append(in.Warnings, warnings...),
-			Notes: wholeNodes(in, pools), NewBytes: in.NewBytes, Provenance: in.Git, Settings: in.Settings,
+			Transport: in.Transport, OtherWays: in.OtherWays, AbsentWays: in.AbsentWays, Warnings: append(in.Warnings, warnings...),
+			Notes: wholeNodes(in, pools), DefaultAccount: in.Rights.Default(), NewBytes: in.NewBytes, Provenance: in.Git, Settings: in.Settings,
 		},
 	}
 	if in.Snapshot != nil {
@@ -116,7 +122,8 @@ func Resolve(in Input) (*Plan, error) {
 	if list == nil {
 		list = gates.All()
 	}
-	p.Observed.Verdicts = gates.Check(gates.Subject{Spec: in.Spec, Pools: pools, Snapshot: in.Snapshot, Now: in.Now, Config: in.Config}, list...)
+	p.Observed.Verdicts = gates.Check(gates.Subject{Spec: in.Spec, Pools: pools, Snapshot: in.Snapshot, Now: in.Now, Config: in.Config,
+		Rights: in.Rights, Parents: in.Parents, Licenses: in.Licenses}, list...)
 	p.Digest = p.Fixed.digest()
 	return p, nil
 }

@@ -1,9 +1,12 @@
 package site
 
 import (
+	"errors"
+	"fmt"
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -135,10 +138,10 @@ func (c *Config) Fleet(name string) (Fleet, error) {
 		return f, nil
 	}
 	if len(known) == 0 {
-		known = []string{Slurm, Local}
+		known = []string{c.implied}
 	}
-	err := fault.New(fault.Usage, "no fleet %q; known: %s", name, strings.Join(known, ", "))
-	if near := fault.Nearest(name, known); near != "" {
+	err := fault.New(fault.Usage, "no fleet %q; known: %s; and %s is this machine alone", name, strings.Join(known, ", "), Local)
+	if near := fault.Nearest(name, append(known, Local)); near != "" {
 		return Fleet{}, err.WithHint("--fleet %s", near)
 	}
 	return Fleet{}, err.WithHint("tp fleet ls")
@@ -156,15 +159,8 @@ func (fl Fleet) overlay(o Options, f *tomlfile.File, name string, k fleetKeys) (
 		fl = Fleet{Name: name, Kind: "slurm", Timeout: DefaultTimeout}
 	}
 	if k.URL != "" {
-		u, err := url.Parse(k.URL)
-		if err != nil || !slices.Contains([]string{"http", "https", "unix"}, u.Scheme) || u.Host == "" && u.Path == "" {
-			return fl, f.Errorf(at("url"), "%q: expected http://HOST:PORT, https://HOST:PORT or unix:///PATH", k.URL)
-		}
-		if u.RawQuery != "" || u.Fragment != "" {
-			return fl, f.Errorf(at("url"), "an address ends before its ? or #; a token has no place in it: token_file or token_command")
-		}
-		if u.User != nil {
-			return fl, f.Errorf(at("url"), "a password has no place in a URL; use token_file or token_command")
+		if err := CheckURL(k.URL); err != nil {
+			return fl, f.Errorf(at("url"), "%v", err)
 		}
 		if k.URL != fl.URL {
 			fl.TokenFile, fl.TokenCommand = "", nil
@@ -200,6 +196,29 @@ func (fl Fleet) overlay(o Options, f *tomlfile.File, name string, k fleetKeys) (
 	set(&fl.URL, k.URL)
 	return fl, nil
 }
+
+// CheckURL refuses what is no address of slurmrestd, and says what was
+// probably meant.
+func CheckURL(text string) error {
+	u, err := url.Parse(text)
+	switch {
+	case err == nil && slices.Contains([]string{"http", "https", "unix"}, u.Scheme) && u.Host+u.Path != "":
+		if u.RawQuery != "" || u.Fragment != "" {
+			return errors.New("an address ends before its ? or #; a token has no place in it: token_file or token_command")
+		}
+		if u.User != nil {
+			return errors.New("a password has no place in a URL; use token_file or token_command")
+		}
+		return nil
+	case strings.HasPrefix(text, "/"):
+		return fmt.Errorf("%q: write unix://%s", text, text)
+	case hostPort.MatchString(text):
+		return fmt.Errorf("%q: write http://%s", text, text)
+	}
+	return fmt.Errorf("%q: expected http://HOST:PORT, https://HOST:PORT or unix:///PATH", text)
+}
+
+var hostPort = regexp.MustCompile(`^([A-Za-z0-9_.-]+|\[[0-9a-fA-F:]+\]):\d+/?$`)
 
 // objects lays [objects] over the lower layer's; another kind, endpoint or
 // bucket starts afresh, so credentials never go to a host they are not for.

@@ -27,6 +27,7 @@ import (
 
 	"github.com/tuneplane/tp/internal/durable"
 	"github.com/tuneplane/tp/internal/fault"
+	"github.com/tuneplane/tp/internal/shell"
 	"github.com/tuneplane/tp/internal/spec"
 	"github.com/tuneplane/tp/internal/tomlfile"
 )
@@ -125,6 +126,9 @@ func Load(o Options) (*Config, error) {
 		data, info, err := read(path)
 		if errors.Is(err, fs.ErrNotExist) && o.Getenv("TP_SITE") == "" {
 			continue
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, fault.New(fault.Usage, "site file: %w; TP_SITE names it", err).WithHint("tp site init %s, or unset TP_SITE", shell.Quote(path))
 		}
 		if err != nil {
 			return nil, fault.New(fault.Usage, "site file: %w", err)

@@ -59,10 +59,42 @@ func ParseWhen(text string, now time.Time) (time.Time, error) {
 			return bad("%v", err)
 		}
 		if at.Before(now) {
-			return bad("that was %s ago", now.Sub(at).Round(time.Second))
+			return bad("that was %s ago", Span(now.Sub(at)))
 		}
 	}
 	return at.Truncate(time.Second), nil
+}
+
+// Span is a length of time as people say it, in its two largest units, cut down.
+func Span(d time.Duration) string {
+	if d < 0 {
+		return "-" + Span(-d)
+	}
+	units := []struct {
+		name string
+		d    time.Duration
+	}{{"year", 365 * 24 * time.Hour}, {"day", 24 * time.Hour}, {"hour", time.Hour}, {"minute", time.Minute}, {"second", time.Second}}
+	for i, u := range units {
+		n := d / u.d
+		if n == 0 && u.d > time.Second {
+			continue
+		}
+		text := plural(int(n), u.name)
+		if i+1 < len(units) {
+			if rest := (d - n*u.d) / units[i+1].d; rest > 0 {
+				text += " " + plural(int(rest), units[i+1].name)
+			}
+		}
+		return text
+	}
+	return ""
+}
+
+func plural(n int, unit string) string {
+	if n == 1 {
+		return "1 " + unit
+	}
+	return fmt.Sprintf("%d %ss", n, unit)
 }
 
 // spanSeconds reads 2h30m and sbatch's "3days".

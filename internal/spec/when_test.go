@@ -23,7 +23,7 @@ func TestParseWhen(t *testing.T) {
 	for text, want := range map[string]string{
 		"": whenForms, "now+": whenForms, "now+0h": whenForms, "now-1h": whenForms, "now+60": "write now+60s", "now+5y": whenForms,
 		"24:00": whenForms, "12:60": whenForms, "7": whenForms, "tea": whenForms, "2026-12-01": "write 2026-12-01T00:00",
-		"2026-11-30T19:00": "30m15s ago", "2026-13-01T00:00": whenForms, "now+99999999d": whenForms, "now+1:30": whenForms,
+		"2026-11-30T19:00": "30 minutes 15 seconds ago", "2026-13-01T00:00": whenForms, "now+99999999d": whenForms, "now+1:30": whenForms,
 	} {
 		if got, err := ParseWhen(text, now); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("ParseWhen(%q) = %s, %v; want %q", text, got, err, want)
@@ -84,6 +84,17 @@ func TestParseShare(t *testing.T) {
 	for _, text := range []string{"", "false", "maybe", "USER"} {
 		if got, err := ParseShare(text); err == nil {
 			t.Errorf("ParseShare(%q) = %q", text, got)
+		}
+	}
+}
+
+func TestSpan(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		0: "0 seconds", time.Second: "1 second", 90 * time.Second: "1 minute 30 seconds", time.Hour: "1 hour",
+		49 * time.Hour: "2 days 1 hour", 800 * 24 * time.Hour: "2 years 70 days",
+	} {
+		if got := Span(d); got != want {
+			t.Errorf("%d: %q, want %q", d, got, want)
 		}
 	}
 }

@@ -32,6 +32,7 @@ type Streams struct {
 	ErrColor bool // whether Err may
 	Dumb     bool // TERM=dumb or unset: no cursor movement, though it is a terminal
 	Width    int  // columns of the terminal; 0 when Out is none: nothing is cut
+	ErrWidth int  // columns where Err is a terminal, likewise
 	Now      func() time.Time
 
 	lines *bufio.Reader // over In; keeps what was read ahead between questions
@@ -44,6 +45,9 @@ func Standard() *Streams {
 	s.settle(os.Getenv)
 	if s.OutTTY {
 		s.Width = width(os.Stdout, os.Getenv)
+	}
+	if s.ErrTTY {
+		s.ErrWidth = width(os.Stderr, os.Getenv)
 	}
 	return s
 }

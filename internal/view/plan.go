@@ -3,6 +3,7 @@
 package view
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -18,8 +19,10 @@ import (
 	"github.com/tuneplane/tp/slurm"
 )
 
-// Plan writes the preview: what will run, where, and what the gates say.
-func Plan(w io.Writer, p *plan.Plan, now time.Time) {
+// Plan writes the preview: what will run, where, and what the gates say. Lines
+// are wrapped to width columns, 0 for any.
+func Plan(w io.Writer, width int, p *plan.Plan, now time.Time) {
+	w = ui.Wrap(w, width, 0)
 	f, o := p.Fixed, p.Observed
 	fmt.Fprintf(w, "%s · %s %s · plan %s\n", ui.Clean(f.Spec.Name), ui.Clean(f.Spec.Recipe.Name), ui.Clean(f.Spec.Recipe.Version), p.Short())
 	line := func(key, format string, args ...any) {
@@ -41,7 +44,7 @@ func Plan(w io.Writer, p *plan.Plan, now time.Time) {
 	line("bundle", "%d files, %s, %s new to %s", f.Bundle.Files, Bytes(f.Bundle.Bytes), Bytes(o.NewBytes), f.Bundle.Store)
 	line("run", "%s in %s", f.RunID, filepath.Dir(f.RunDir))
 	fmt.Fprintln(w)
-	pools(w, f.Pools)
+	pools(w, width, f.Pools, o.DefaultAccount)
 	for _, l := range asked(p) {
 		fmt.Fprintf(w, "  %s\n", ui.Clean(l))
 	}
@@ -102,8 +105,11 @@ func Code(p spec.Provenance) string {
 }
 
 // pools writes one line per pool. An empty account or QOS is Slurm's default
-// for the user; which one that is only accounting knows.
-func pools(w io.Writer, list []spec.Pool) {
+// for the user; which account that is only accounting knows.
+func pools(w io.Writer, width int, list []spec.Pool, usual string) {
+	if usual != "" {
+		usual += " (default)"
+	}
 	rows := [][]string{{"pool", "roles", "series", "nodes × GPUs", "CPUs", "memory", "partition", "time", "account", "QOS"}}
 	for _, p := range list {
 		memory := "default"
@@ -117,12 +123,25 @@ func pools(w io.Writer, list []spec.Pool) {
 			memory = slurm.MiB(a.MemPerGPU).String() + "/GPU"
 		}
 		rows = append(rows, []string{p.Name, strings.Join(p.Roles, ","), p.Series, nodesByGPUs(p), fmt.Sprint(p.CPUsPerNode), memory, p.Partition,
-			slurm.Minutes(p.TimeMinutes).String(), orDefault(p.Account), orDefault(p.QOS)})
+			slurm.Minutes(p.TimeMinutes).String(), cmp.Or(p.Account, usual, "default"), cmp.Or(p.QOS, "default")})
 	}
 	// Most jobs have neither, and a line has 80 columns.
 	rows = addColumn(rows, list, "constraint", func(p spec.Pool) string { return p.Constraint })
 	rows = addColumn(rows, list, "reservation", func(p spec.Pool) string { return p.Reservation })
-	ui.Table(w, "  ", rows)
+	var table strings.Builder
+	ui.Table(&table, "  ", rows)
+	wide := func(line string) bool { return ui.Width(strings.TrimRight(line, "\n")) > width }
+	if width == 0 || !slices.ContainsFunc(slices.Collect(strings.Lines(table.String())), wide) {
+		io.WriteString(w, table.String())
+		return
+	}
+	for _, row := range rows[1:] { // a table that is broken in its rows cannot be read
+		var parts []string
+		for i, text := range row[1:] {
+			parts = append(parts, rows[0][i+1]+" "+text)
+		}
+		fmt.Fprintf(w, "  %-9s %s\n", ui.Clean(row[0]), ui.Clean(strings.Join(parts, ", ")))
+	}
 }
 
 // elsewhere are fields that the preview shows in other places.
@@ -192,13 +211,6 @@ func nodesByGPUs(p spec.Pool) string {
 		return fmt.Sprintf("%d × no GPU", p.Nodes)
 	}
 	return fmt.Sprintf("%d × %d", p.Nodes, p.GPUsPerNode)
-}
-
-func orDefault(s string) string {
-	if s == "" {
-		return "default"
-	}
-	return s
 }
 
 // Total is GPUs, nodes and the kind of job in one line.

@@ -21,9 +21,10 @@ func State(r *ledger.Run) string {
 	return s
 }
 
-// Runs writes one line per run, newest first as given.
-func Runs(w io.Writer, runs []*ledger.Run, now time.Time) {
-	rows := [][]string{{"run", "experiment", "state", "job", "GPUs", "age", "why"}}
+// Runs writes one line per run, newest first as given; a terminal's width cuts
+// the longest cells.
+func Runs(s *ui.Streams, runs []*ledger.Run, now time.Time) error {
+	t := ui.Grid{Head: []string{"run", "experiment", "state", "job", "GPUs", "age", "why"}}
 	for _, r := range runs {
 		job := ""
 		if id := r.JobID(); id != 0 {
@@ -33,9 +34,9 @@ func Runs(w io.Writer, runs []*ledger.Run, now time.Time) {
 		if !r.Created.IsZero() {
 			age = Age(now.Sub(r.Created))
 		}
-		rows = append(rows, []string{string(r.ID), named(r), State(r), job, fmt.Sprint(r.GPUs), age, ui.Clean(why(r))})
+		t.Add(string(r.ID), named(r), State(r), job, r.GPUs, age, why(r))
 	}
-	ui.Table(w, "", rows)
+	return t.Print(s)
 }
 
 // named is the experiment, and the name given with --name behind it.

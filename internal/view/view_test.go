@@ -88,8 +88,30 @@ func twoPools(name, text string) *plan.Plan {
 func TestPlan(t *testing.T) {
 	for name, p := range map[string]*plan.Plan{"plan": twoPools("训练-grpo", "强化学习 🚀 first try"), "plan-hostile": twoPools(evil, evil)} {
 		var b strings.Builder
-		Plan(&b, p, now)
+		Plan(&b, 0, p, now)
 		golden(t, name, b.String())
+	}
+}
+
+// On a terminal no line is longer than it is wide, but for words that are.
+func TestPlanFitsTheTerminal(t *testing.T) {
+	p := twoPools("grpo", "")
+	p.Observed.DefaultAccount = "research"
+	p.Observed.Warnings = []string{strings.Repeat("many words ", 30)}
+	p.Fixed.Pools[0].QOS = "a-qos-with-a-name-that-makes-the-table-wide"
+	for _, width := range []int{80, 100, 120} {
+		var b strings.Builder
+		Plan(&b, width, p, now)
+		for line := range strings.Lines(b.String()) {
+			if line = strings.TrimRight(line, "\n"); ui.Width(line) > width && !strings.Contains(line, p.Digest) {
+				t.Errorf("%d columns in %d: %s", ui.Width(line), width, line)
+			}
+		}
+		for _, want := range []string{"research (default)", "a-qos-with-a-name"} {
+			if !strings.Contains(b.String(), want) {
+				t.Errorf("%d: no %s in\n%s", width, want, b.String())
+			}
+		}
 	}
 }
 
@@ -99,7 +121,7 @@ func TestPlanWithoutACluster(t *testing.T) {
 	p.Fixed.Request.Components = p.Fixed.Request.Components[:1]
 	p.Fixed.Pools = p.Fixed.Pools[:1]
 	var b strings.Builder
-	Plan(&b, p, now.Add(time.Hour))
+	Plan(&b, 0, p, now.Add(time.Hour))
 	golden(t, "plan-offline", b.String())
 }
 
@@ -121,16 +143,20 @@ func runs(text string) []*ledger.Run {
 
 func TestRuns(t *testing.T) {
 	for name, text := range map[string]string{"runs": "sft", "runs-hostile": evil} {
-		var b strings.Builder
-		Runs(&b, runs(text), now)
+		s, b, _ := ui.Test("")
+		if err := Runs(s, runs(text), now); err != nil {
+			t.Error(err)
+		}
 		golden(t, name, b.String())
 	}
 }
 
 // Columns stay straight whatever alphabet a name is written in.
 func TestColumnsAreAlignedByWidth(t *testing.T) {
-	var b strings.Builder
-	Runs(&b, runs("sft")[:2], now)
+	s, b, _ := ui.Test("")
+	if err := Runs(s, runs("sft")[:2], now); err != nil {
+		t.Error(err)
+	}
 	lines := strings.Split(b.String(), "\n")
 	column := func(line, word string) int { return ui.Width(line[:strings.Index(line, word)]) }
 	if head := column(lines[0], "state"); column(lines[1], "CREATED") != head || column(lines[2], "QUEUED") != head {

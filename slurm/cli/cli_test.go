@@ -22,8 +22,8 @@ func scontrol(t *testing.T, body string) Tools {
 
 func TestTokenHidesSlurmJWTFromTheChild(t *testing.T) {
 	t.Setenv("SLURM_JWT", "stale")
-	t.Setenv("SLURM_CONF", "/etc/x.conf")
-	tools := scontrol(t, `[ -z "$SLURM_JWT" ] && [ "$SLURM_CONF" = /etc/x.conf ] && [ "$1" = token ] && echo SLURM_JWT=a.b.c`)
+	t.Setenv("SLURM_CONF", "/etc/passwd")
+	tools := scontrol(t, `[ -z "$SLURM_JWT" ] && [ "$SLURM_CONF" = /etc/passwd ] && [ "$1" = token ] && echo SLURM_JWT=a.b.c`)
 	got, err := tools.Token(t.Context())
 	if err != nil || got != "a.b.c" {
 		t.Errorf("Token = %q, %v", got, err)

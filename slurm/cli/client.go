@@ -73,6 +73,7 @@ func (c *Client) Version(ctx context.Context) (string, error) {
 	}
 	const op = "ask for the version"
 	call := c.o.Tools.program(c.o.Tools.Path("sbatch"), "--version")
+	call.slurm = true
 	out, err := call.output(ctx)
 	if err != nil {
 		return "", &slurm.Unreachable{Op: op, Via: call.path, NotSent: true, Err: err}

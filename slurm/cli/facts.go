@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -22,14 +23,10 @@ func (t Tools) Facts(ctx context.Context, user string) (*slurm.Facts, error) {
 			}
 		})
 	}
-	sacctmgr := func(args ...string) command { // it knows no --clusters
-		return t.program(t.Path("sacctmgr"), append([]string{"--noheader", "--parsable2", "show"}, args...)...)
-	}
 	ask(func(out string) { f.Partitions = slurm.ParseRecords(out) }, t.call("scontrol", "--all", "--oneliner", "show", "partitions"))
-	ask(func(out string) { f.Associations = parseAssociations(out) }, sacctmgr("user", "name="+user, "withassoc",
-		"format=cluster,account,partition,qos,defaultqos,defaultaccount"))
-	ask(func(out string) { f.QOS = fields(out) }, sacctmgr("qos", "format=name"))
-	ask(func(out string) { f.Accounts = fields(out) }, sacctmgr("account", "format=account"))
+	ask(func(out string) { f.Associations = parseAssociations(out) }, t.associations(user))
+	ask(func(out string) { f.QOS = fields(out) }, t.sacctmgr("qos", "format=name"))
+	ask(func(out string) { f.Accounts = fields(out) }, t.sacctmgr("account", "format=account"))
 	out, err := t.call("scontrol", "show", "config").output(ctx)
 	read := time.Now()
 	group.Wait()
@@ -40,18 +37,65 @@ func (t Tools) Facts(ctx context.Context, user string) (*slurm.Facts, error) {
 	if f.Clock = slurm.ConfigTime(string(out)); !f.Clock.IsZero() {
 		f.Read = read
 	}
-	if here := f.Config.Get("ClusterName"); here != "" { // accounting may serve many clusters
-		var mine []slurm.Association
-		for _, a := range f.Associations {
-			if a.Cluster == here {
-				mine = append(mine, a)
-			}
-		}
-		if f.Associations != nil {
-			f.Associations = append([]slurm.Association{}, mine...)
-		}
+	if here := f.Config.Get("ClusterName"); here != "" {
+		f.Associations = on(here, f.Associations)
 	}
 	return f, nil
+}
+
+func (t Tools) sacctmgr(args ...string) command { // it knows no --clusters
+	c := t.program(t.Path("sacctmgr"), append([]string{"--noheader", "--parsable2", "show"}, args...)...)
+	c.slurm = true
+	return c
+}
+
+func (t Tools) associations(user string) command {
+	return t.sacctmgr("user", "name="+user, "withassoc", "format=cluster,account,partition,qos,defaultqos,defaultaccount")
+}
+
+// Associations are a user's own on a cluster; empty when accounting knows none.
+func (t Tools) Associations(ctx context.Context, cluster, user string) ([]slurm.Association, error) {
+	out, err := t.associations(user).output(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return on(cluster, parseAssociations(string(out))), nil
+}
+
+// on picks a cluster's: accounting may serve many. nil stays nil.
+func on(cluster string, all []slurm.Association) []slurm.Association {
+	return slices.DeleteFunc(all, func(a slurm.Association) bool { return a.Cluster != cluster })
+}
+
+// Parents is the account above each account of a cluster.
+func (t Tools) Parents(ctx context.Context, cluster string) (map[string]string, error) {
+	out, err := t.sacctmgr("associations", "cluster="+cluster, "user=", "format=account,parentname").output(ctx)
+	if err != nil {
+		return nil, err
+	}
+	parents := map[string]string{}
+	for line := range strings.Lines(string(out)) {
+		if account, parent, ok := strings.Cut(strings.TrimSpace(line), "|"); ok {
+			parents[account] = parent
+		}
+	}
+	return parents, nil
+}
+
+// Licenses are the licences of the cluster by name, with how many there are in
+// all; those of a server in accounting are named NAME@SERVER.
+func (t Tools) Licenses(ctx context.Context) (map[string]int, error) {
+	out, err := t.call("scontrol", "--oneliner", "show", "licenses").output(ctx)
+	if err != nil {
+		return nil, err
+	}
+	total := map[string]int{}
+	for _, r := range slurm.ParseRecords(string(out)) {
+		if n, ok := r.Number("Total"); ok {
+			total[r.Get("LicenseName")] += n
+		}
+	}
+	return total, nil
 }
 
 // parseAssociations reads cluster|account|partition|qos|default qos|default account.

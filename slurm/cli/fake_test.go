@@ -55,7 +55,7 @@ func request() *slurm.Request {
 func TestSubmitGivesSbatchTheRequestAndNothingElse(t *testing.T) {
 	t.Setenv("SBATCH_PARTITION", "caller")
 	t.Setenv("SLURM_JWT", "caller")
-	t.Setenv("SLURM_CONF", "/etc/x.conf")
+	t.Setenv("SLURM_CONF", "/etc/passwd")
 	t.Setenv("CALLER", "caller")
 	c := fakes(t, "24.11.5", map[string]string{"sbatch": `printf '%s\n' "$@" >"$D/argv"; env >"$D/env"; pwd >"$D/cwd"; cat >"$D/script"; cat <&3 >"$D/env3"; cat <&4 >"$D/env4"; echo 12`})
 	r := request()
@@ -79,7 +79,7 @@ func TestSubmitGivesSbatchTheRequestAndNothingElse(t *testing.T) {
 	if got := c.left(t, "env4"); got != block {
 		t.Errorf("environment of component 1 %.300q", got)
 	}
-	if env := c.left(t, "env"); strings.Contains(env, "=caller") || !strings.Contains(env, "SLURM_CONF=/etc/x.conf\n") || !strings.Contains(env, "LC_ALL=C") {
+	if env := c.left(t, "env"); strings.Contains(env, "=caller") || !strings.Contains(env, "SLURM_CONF=/etc/passwd\n") || !strings.Contains(env, "LC_ALL=C") {
 		t.Errorf("sbatch got\n%s", env)
 	}
 	if cwd := c.left(t, "cwd"); cwd != "/\n" {

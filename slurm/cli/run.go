@@ -47,6 +47,21 @@ type command struct {
 	stdin   io.Reader
 	files   []*os.File // file descriptors 3, 4, …
 	timeout time.Duration
+	slurm   bool // one of Slurm's: it reads slurm.conf
+}
+
+// MissingConfig is why Slurm's programs cannot start: SLURM_CONF names a file
+// that is not there, for which they would wait a minute. nil when it is there,
+// or not set.
+func MissingConfig() error {
+	conf := os.Getenv("SLURM_CONF")
+	if conf == "" {
+		return nil
+	}
+	if _, err := os.Stat(conf); err != nil {
+		return fmt.Errorf("SLURM_CONF: %w", err)
+	}
+	return nil
 }
 
 // outcome is what a program left, as far as it got.
@@ -59,6 +74,11 @@ type outcome struct {
 // run starts a program and waits. The error says why there is no exit status:
 // it did not start, took too long, was killed, or said too much.
 func (c command) run(ctx context.Context) (outcome, error) {
+	if c.slurm {
+		if err := MissingConfig(); err != nil {
+			return outcome{code: -1}, err
+		}
+	}
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
 	stdout, stderr := bounded{limit: maxOutput}, bounded{limit: maxTalk}
@@ -96,7 +116,9 @@ func (t Tools) call(name string, args ...string) command {
 	if t.Cluster != "" {
 		args = append([]string{"--clusters=" + t.Cluster}, args...)
 	}
-	return t.program(t.Path(name), args...)
+	c := t.program(t.Path(name), args...)
+	c.slurm = true
+	return c
 }
 
 func (t Tools) program(path string, args ...string) command {

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"path/filepath"
 	"strings"
 )
 
@@ -23,7 +24,9 @@ func (t Tools) TokenFrom(ctx context.Context, argv []string) (string, error) {
 	if len(argv) == 0 {
 		return "", errors.New("the token command is empty")
 	}
-	out, err := t.run(ctx, argv[0], argv[1:]...)
+	c := t.program(argv[0], argv[1:]...)
+	c.slurm = filepath.Base(argv[0]) == "scontrol"
+	out, err := c.output(ctx)
 	if err != nil {
 		return "", err
 	}

@@ -106,6 +106,9 @@ type Attempt struct {
 	Way  Way
 	What string // address
 	Err  error
+	// Absent: there was nothing to try and nobody had named it, as on every
+	// machine without an address, a socket or a slurmrestd.
+	Absent bool
 }
 
 func (a Attempt) String() string {
@@ -113,15 +116,17 @@ func (a Attempt) String() string {
 }
 
 // Others are the ways that were not taken, and why, but for addresses that
-// failed: those are in Warnings.
-func (c Choice) Others() []string {
-	var out []string
+// failed: those are in Warnings. The absent ones are apart.
+func (c Choice) Others() (failed, absent []string) {
 	for _, a := range c.Rejected {
-		if a.Way != URL || a.What == noun[URL] {
-			out = append(out, a.String())
+		switch {
+		case a.Absent:
+			absent = append(absent, a.String())
+		case a.Way != URL || a.What == noun[URL]:
+			failed = append(failed, a.String())
 		}
 	}
-	return out
+	return failed, absent
 }
 
 // Error lists every way that was tried.
@@ -188,7 +193,7 @@ func Survey(ctx context.Context, f Fleet, o Options) []Attempt {
 			out = append(out, choice.Rejected...)
 			continue
 		}
-		out = append(out, Attempt{way, choice.Transport, nil})
+		out = append(out, Attempt{Way: way, What: choice.Transport})
 		Close(client)
 	}
 	return out
@@ -234,7 +239,7 @@ func (s *search) order() []Way {
 
 // reject notes a failure and what follows from one of a configured address.
 func (s *search) reject(c candidate, err error) {
-	s.choice.Rejected = append(s.choice.Rejected, Attempt{Way: c.way, What: c.what, Err: err})
+	s.choice.Rejected = append(s.choice.Rejected, Attempt{Way: c.way, What: c.what, Err: err, Absent: c.absent && len(s.Order) == 0})
 	if c.way != URL || c.address == "" {
 		return
 	}

@@ -14,7 +14,8 @@ type Memory struct {
 	// Info is the client's of last time: dialect, cluster name, accounting.
 	Info slurm.Info
 	// Way worked at Since, and is the first of the automatic ones for an hour:
-	// a slurmrestd that is installed later is found by then.
+	// a slurmrestd that is installed later is found by then. A way that was
+	// ordered is none that was found.
 	Way   Way       `json:",omitempty"`
 	Since time.Time `json:",omitzero"`
 	// Silent are configured addresses that did not answer, and when.
@@ -22,6 +23,14 @@ type Memory struct {
 	// CLIFilter is slurm.conf's CliFilterPlugins as it was Seen.
 	CLIFilter string    `json:",omitempty"`
 	Seen      time.Time `json:",omitzero"`
+	// Rights are RightsOf's accounts and QOS as they were RightsSeen; nil when
+	// they could not be asked. Enforce is slurm.conf's AccountingStorageEnforce,
+	// which counts only if EnforceKnown.
+	Rights       []slurm.Association
+	RightsOf     string    `json:",omitempty"`
+	RightsSeen   time.Time `json:",omitzero"`
+	Enforce      string    `json:",omitempty"`
+	EnforceKnown bool      `json:",omitempty"`
 }
 
 const (
@@ -61,5 +70,5 @@ func (m *Memory) took(way Way, now time.Time) {
 
 // Same reports whether there is nothing new to write down.
 func (m Memory) Same(other Memory) bool {
-	return m.Info == other.Info && m.Way == other.Way && m.Since.Equal(other.Since) && m.CLIFilter == other.CLIFilter && m.Seen.Equal(other.Seen) && maps.EqualFunc(m.Silent, other.Silent, time.Time.Equal)
+	return m.Info == other.Info && m.Way == other.Way && m.Since.Equal(other.Since) && m.CLIFilter == other.CLIFilter && m.Seen.Equal(other.Seen) && m.RightsSeen.Equal(other.RightsSeen) && maps.EqualFunc(m.Silent, other.Silent, time.Time.Equal)
 }

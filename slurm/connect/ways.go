@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/tuneplane/tp/slurm"
+	"github.com/tuneplane/tp/slurm/cli"
 	"github.com/tuneplane/tp/slurm/rest"
 )
 
@@ -25,6 +26,7 @@ type candidate struct {
 	address string // of URL and Socket
 	program string // of Child and CLI
 	err     error  // why there is nothing to try
+	absent  bool   // and nobody said that there is
 	user    string // who was asked for, once it is known; of URL
 }
 
@@ -81,7 +83,7 @@ func (s *search) urls() (list []candidate) {
 		list = append(list, c)
 	}
 	if len(list) == 0 {
-		list = []candidate{{way: URL, what: noun[URL], err: errors.New("no address is configured")}}
+		list = []candidate{{way: URL, what: noun[URL], err: errors.New("no address is configured"), absent: true}}
 	}
 	return list
 }
@@ -102,7 +104,7 @@ func (s *search) sockets() (list []candidate) {
 		list = append(list, candidate{way: Socket, what: address, address: address})
 	}
 	if len(list) == 0 {
-		list = []candidate{{way: Socket, what: noun[Socket], err: errors.New("none of slurmrestd in /run or /var/lib")}}
+		list = []candidate{{way: Socket, what: noun[Socket], err: errors.New("none of slurmrestd in /run or /var/lib"), absent: true}}
 	}
 	return list
 }
@@ -112,6 +114,9 @@ func (s *search) child() candidate {
 	c.program, c.err = s.findSlurmrestd()
 	switch {
 	case c.err != nil:
+		c.absent = s.Slurmrestd == ""
+	case cli.MissingConfig() != nil:
+		c.err = cli.MissingConfig()
 	case os.Geteuid() == 0:
 		c.err = errors.New("slurmrestd does not run as root")
 	}
@@ -153,7 +158,10 @@ func (s *search) commands() candidate {
 	c := candidate{way: CLI, what: noun[CLI]}
 	c.program, c.err = exec.LookPath(s.o.Tools.Path("sbatch"))
 	if c.err != nil {
+		c.absent = s.o.Tools.Dir == ""
 		c.err = fmt.Errorf("no program %s on the PATH", s.o.Tools.Path("sbatch"))
+	} else {
+		c.err = cli.MissingConfig()
 	}
 	return c
 }
@@ -182,7 +190,9 @@ func (s *search) try(ctx context.Context, c *candidate) (slurm.Client, error) {
 	s.choice.Way, s.choice.Transport, s.choice.Release = c.way, info.Transport, info.Release
 	s.choice.URL, s.choice.User = cmp.Or(c.address, c.program), cmp.Or(c.user, s.self)
 	s.choice.Warnings = append(s.choice.Warnings, warnings...)
-	s.choice.Memory.took(c.way, s.o.Clock())
+	if len(s.Order) == 0 { // what was ordered says nothing about what works best
+		s.choice.Memory.took(c.way, s.o.Clock())
+	}
 	for _, a := range s.choice.Rejected {
 		if a.Way == URL && a.What != noun[URL] {
 			s.choice.Warnings = append(s.choice.Warnings, fmt.Sprintf("fleet %s is reached through %s instead of %s", s.Name, info.Transport, a))

@@ -279,6 +279,54 @@ func TestRememberedWayGoesFirst(t *testing.T) {
 	}
 }
 
+// An order is no discovery: without it the search begins where it did before.
+func TestOrderedWayIsNotRemembered(t *testing.T) {
+	w := newWorld(t)
+	w.withChild()
+	w.withSocket("lab", "")
+	now := time.Unix(1796050000, 0)
+	last := connect.Memory{Way: connect.Socket, Since: now}
+	choice, err := w.open(connect.Fleet{Order: []connect.Way{connect.Child}}, connect.Options{Last: last, Clock: func() time.Time { return now }})
+	if err != nil || choice.Way != connect.Child || choice.Memory.Way != connect.Socket || !choice.Memory.Since.Equal(now) {
+		t.Errorf("%+v, %v", choice, err)
+	}
+}
+
+// A way that nobody has set up is apart from one that failed.
+func TestAbsentWays(t *testing.T) {
+	w := newWorld(t)
+	w.sock = []string{filepath.Join(w.dir, "none")}
+	w.withChild()
+	child := w.bin
+	choice, err := w.open(connect.Fleet{}, connect.Options{})
+	if failed, absent := choice.Others(); err != nil || len(failed) != 0 || len(absent) != 2 || !strings.HasPrefix(absent[0], "url: no address") {
+		t.Errorf("%q, %q, %v", failed, absent, err)
+	}
+	// A socket that refuses, an order that names what is not there.
+	socket(t, filepath.Join(w.dir, "none"), http.NotFoundHandler())
+	choice, err = w.open(connect.Fleet{}, connect.Options{})
+	if failed, absent := choice.Others(); err != nil || len(failed) != 1 || !strings.HasPrefix(failed[0], "unix://") || len(absent) != 1 {
+		t.Errorf("%q, %q, %v", failed, absent, err)
+	}
+	w.bin = child
+	choice, err = w.open(connect.Fleet{Order: []connect.Way{connect.URL, connect.Child}}, connect.Options{})
+	if failed, absent := choice.Others(); err != nil || len(failed) != 1 || len(absent) != 0 {
+		t.Errorf("%q, %q, %v", failed, absent, err)
+	}
+}
+
+// Slurm's programs would wait a minute for a slurm.conf that is not there.
+func TestMissingConfigIsSaidAtOnce(t *testing.T) {
+	t.Setenv("SLURM_CONF", "/nosuch/slurm.conf")
+	w := newWorld(t)
+	w.withChild()
+	start := time.Now()
+	_, err := w.open(connect.Fleet{}, connect.Options{Tools: tools(t, "sbatch", "sleep 60", "scontrol", "sleep 60")})
+	if err == nil || strings.Count(err.Error(), "SLURM_CONF: stat /nosuch/slurm.conf: no such file") != 2 || time.Since(start) > 5*time.Second {
+		t.Errorf("after %s: %v", time.Since(start), err)
+	}
+}
+
 func TestSurveyTriesAll(t *testing.T) {
 	w := newWorld(t)
 	w.withSocket("lab", "")

@@ -20,6 +20,8 @@ type Finding struct {
 	Code   string `json:"code"`  // "late"
 	Found  string `json:"found"` // what is there and what Slurm does with it
 	Fix    string `json:"fix"`
+	// Note: sbatch takes it as it is, and it may not be what was meant.
+	Note bool `json:"note,omitempty"`
 }
 
 // Lint reads a batch script as sbatch does, and finds what sbatch ignores, cuts
@@ -61,7 +63,12 @@ type linter struct {
 }
 
 func (l *linter) add(column int, code, fix, format string, args ...any) {
-	l.found = append(l.found, Finding{l.n, column, code, fmt.Sprintf(format, args...), fix})
+	l.found = append(l.found, Finding{Line: l.n, Column: column, Code: code, Found: fmt.Sprintf(format, args...), Fix: fix})
+}
+
+func (l *linter) note(column int, code, fix, format string, args ...any) {
+	l.add(column, code, fix, format, args...)
+	l.found[len(l.found)-1].Note = true
 }
 
 // file looks at the text as a whole.
@@ -109,6 +116,7 @@ func (l *linter) line(line string) {
 	case isDirective:
 		l.directive(rest)
 	case strings.HasPrefix(trimmed, "#"):
+		l.foreign(line)
 		// ## is the custom for a directive that is switched off.
 		if m := almost.FindStringSubmatch(line); m != nil && !strings.HasPrefix(trimmed, "##") {
 			l.add(1+utf8.RuneCountInString(m[1]), "typo", "#SBATCH at the beginning of the line, in capitals", "to sbatch %q is a comment like any other", strings.TrimSpace(m[0]))

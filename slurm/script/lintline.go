@@ -32,6 +32,7 @@ func (l *linter) directive(rest string) {
 		l.add(1, "empty", "remove it", "a directive without an option")
 		return
 	}
+	last := ""     // option
 	value := false // the former word may be an option that takes the next one
 	for i, w := range words {
 		if w.hash {
@@ -40,13 +41,22 @@ func (l *linter) directive(rest string) {
 		name, _, assigned := strings.Cut(w.text, "=")
 		switch {
 		case strings.HasPrefix(w.text, "--"):
-			l.option(strings.TrimPrefix(name, "--"), w)
-			value = !assigned
+			last = strings.TrimPrefix(name, "--")
+			l.name(last, w)
+			l.option(last, w)
+			if value = !assigned; assigned {
+				l.value(last, w.text[len(name)+1:], w.column)
+			}
 		case strings.HasPrefix(w.text, "-") && len(w.text) > 1:
-			l.option(w.text[1:2], w)
-			value = len(w.text) == 2
+			last = w.text[1:2]
+			l.name(last, w)
+			l.option(last, w)
+			if value = len(w.text) == 2; !value {
+				l.value(last, w.text[2:], w.column)
+			}
 		case value && w.text != "=":
 			value = false
+			l.value(last, w.text, w.column)
 		case i == 0 || w.text == "=":
 			l.add(w.column, "blank", "--name=value without blanks", "%q is no option, and sbatch refuses the script", w.text)
 			return
@@ -109,9 +119,6 @@ func words(text string, offset int) (list []word, comment, open int) {
 	flush(false)
 	return list, 0, 0
 }
-
-// long are the short options that rules look at.
-var long = map[string]string{"a": "array", "L": "licenses"}
 
 func (l *linter) option(name string, w word) {
 	if full, ok := long[name]; ok {
