@@ -77,15 +77,26 @@ func TestRefusals(t *testing.T) {
 }
 
 // TestClusterRefusal is about what only the controller knows: the run is on
-// record as failed, with Slurm's own words.
+// record as failed, with Slurm's own words. What accounting and the snapshot
+// know is refused before.
 func TestClusterRefusal(t *testing.T) {
 	each(t, func(w *world) {
 		w.experiment("one", map[string]string{"train": "true"})
 		w.commit()
-		for _, args := range [][]string{{"--qos", "secret"}, {"--account", "vip"}, {"--qos", "deny4"}} {
-			r := w.tp(append([]string{"submit", "--yes", "one", "--profile", "h200:8"}, args...)...)
-			if r.code != 5 || !strings.Contains(r.err, "the cluster refused the job") {
-				w.Errorf("%q: exit code %d, wanted 5\n%s", args, r.code, r.err)
+		for _, c := range []struct {
+			option, value string
+			code          int
+			says          string
+		}{
+			{"--qos", "deny4", 5, "the cluster refused the job"},
+			// What accounting grants is known before.
+			{"--qos", "secret", 3, "admission.qos"}, {"--qos", "nrmal", 3, "did you mean normal?"}, {"--account", "vip", 3, "your accounts are research, science"},
+			{"--nodelist", "h200-9", 3, "no node h200-9"}, {"--nodelist", "h100-1", 3, "partition h200 has no node h100-1"}, {"--exclude-nodes", "nosuch", 3, "no node nosuch"},
+			{"--licenses", "mtlab", 3, "did you mean matlab?"}, {"--licenses", "matlab:99", 3, "has 4 of it in all"},
+		} {
+			r := w.tp("submit", "--yes", "one", "--profile", "h200:8", c.option, c.value)
+			if r.code != c.code || !strings.Contains(r.err, c.says) {
+				w.Errorf("%s %s: exit code %d, wanted %d\n%s", c.option, c.value, r.code, c.code, r.err)
 			}
 		}
 		if jobs := w.jobs("all"); len(jobs) > 0 {
