@@ -29,7 +29,13 @@ func (c *configShowCmd) Run(a *app) error {
 	if a.cli.JSON {
 		return a.printJSON(rows)
 	}
-	return settingsTable(rows).Print(a.Streams)
+	// A key or a file that is cut off is of no use, so long lines are wrapped.
+	table := [][]string{{"setting", "value", "from"}}
+	for _, s := range rows {
+		table = append(table, []string{s.Key, s.Value, s.Origin})
+	}
+	ui.Table(ui.Wrap(a.Out, a.Width, 0), "", table)
+	return nil
 }
 
 // job are the settings of an experiment with their origins.
@@ -39,12 +45,4 @@ func (c *configShowCmd) job(a *app) ([]plan.Setting, error) {
 		return nil, err
 	}
 	return settings(how.Settings), nil
-}
-
-func settingsTable(rows []plan.Setting) *ui.Grid {
-	t := &ui.Grid{Head: []string{"setting", "value", "from"}}
-	for _, s := range rows {
-		t.Add(s.Key, s.Value, s.Origin)
-	}
-	return t
 }
