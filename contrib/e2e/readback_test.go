@@ -98,8 +98,8 @@ func (w *world) shownComponents(pools []shown) []map[string]string {
 			index[key] = at
 			out = append(out, map[string]string{"NumNodes": "0", "Partition": p["partition"], "TimeLimit": p["time"], "CPUs/Task": p["CPUs"],
 				"MinMemoryNode": p["memory"], "TresPerNode": "gpu:" + p["series"] + ":" + gpus, "GPUs": gpus, "Series": p["series"]})
-			if p["account"] != "default" {
-				out[at]["Account"] = p["account"]
+			if p["account"] != "default" { // or "research (default)", where accounting told
+				out[at]["Account"] = strings.TrimSuffix(p["account"], " (default)")
 			}
 			if p["QOS"] != "default" {
 				out[at]["QOS"] = p["QOS"]
