@@ -72,7 +72,10 @@ trap tp_leave EXIT
 tp_why() { # [COMPONENT...]: sets tp_state and tp_reason: why Slurm ends this job, or one of these components; tp_state is empty when it does not
   local show said='' i
   tp_state='' tp_reason='' tp_restarts=0
-  show=$(timeout 3 scontrol -o show job "$SLURM_JOB_ID" 2>/dev/null) || show=''
+  for ((i = 0; i < 3; i++)); do # a busy controller may need longer; KillWait leaves 30 s
+    show=$(timeout 3 scontrol -o show job "$SLURM_JOB_ID" 2>/dev/null) || show=''
+    if [[ -n $show ]]; then break; fi
+  done
   tp_record=${show%%$'\n'*}
   if [[ $tp_record =~ Restarts=([0-9]+) ]]; then tp_restarts=${BASH_REMATCH[1]}; fi
   # 22.05 shows COMPLETING whatever the cause; slurmstepd writes it into this
