@@ -44,9 +44,9 @@ func (Admission) Check(s Subject) []Verdict {
 			continue // nothing is known of what lies in it
 		}
 		if !bad || v.Code == "admission.reservation" { // one word about an account is enough
-			add(p.Name, s.Rights.check(p)...)
+			add(p.Name, s.granted(p)...)
 		}
-		add(p.Name, namedNodes(p, s.Snapshot)...)
+		add(p.Name, s.namedNodes(p)...)
 	}
 	add("", licenses(s)...)
 	return out

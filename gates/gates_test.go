@@ -185,12 +185,12 @@ func TestNamesThatAreNotThere(t *testing.T) {
 			s.Pools[0].Account, s.Pools[0].QOS, s.Pools[0].Asked.NodeList = "Research", "high", "h200-[1-2]"
 			s.Pools[0].Asked.ExcludeNodes, s.Spec.Job.Slurm.Licenses = "cpu-1", "matlab:4,flex@srv"
 		}, Pass, ""},
-		{"account", func(s *Subject) { s.Pools[0].Account = "reserch" }, Block, "your accounts are cpuonly, research, science; did you mean research?|--account h200=research"},
+		{"account", func(s *Subject) { s.Pools[0].Account = "reserch" }, Block, "your accounts are cpuonly, research, science; did you mean research?|--account research"},
 		{"account elsewhere", func(s *Subject) { s.Pools[0].Account = "cpuonly" }, Block, "other partitions only"},
 		{"account, nothing enforced", func(s *Subject) { s.Pools[0].Account, s.Rights.Enforce = "reserch", "" }, Warn, "research?"},
 		{"account, nobody knows whether enforced", func(s *Subject) { s.Pools[0].Account, s.Rights.Asked = "reserch", false }, Warn, "research?"},
 		{"account, nobody knows", func(s *Subject) { s.Pools[0].Account, s.Rights = "reserch", Rights{} }, Pass, ""},
-		{"qos", func(s *Subject) { s.Pools[0].QOS = "nrmal" }, Block, "QOS nrmal under account research|you may ask for high, normal; did you mean normal?|--qos h200=normal"},
+		{"qos", func(s *Subject) { s.Pools[0].QOS = "nrmal" }, Block, "QOS nrmal under account research|you may ask for high, normal; did you mean normal?|--qos normal"},
 		{"qos of another account", func(s *Subject) { s.Pools[0].QOS = "low" }, Block, "under account research"},
 		{"default account kept out", func(s *Subject) { s.Snapshot.Partitions[0].AllowAccounts = []string{"vip"} }, Block, "your default account research in partition h200|allowed accounts: vip"},
 		{"default account let in", func(s *Subject) { s.Snapshot.Partitions[0].AllowAccounts = []string{"research"} }, Pass, ""},
@@ -201,7 +201,7 @@ func TestNamesThatAreNotThere(t *testing.T) {
 		{"nobody knows what is below", func(s *Subject) {
 			s.Snapshot.Partitions[0].AllowAccounts, s.Parents = []string{"vip"}, nil
 		}, Warn, "and those below them"},
-		{"node", func(s *Subject) { s.Pools[0].Asked.NodeList = "h20-1" }, Block, "no node h20-1; did you mean h200-1?|--nodelist h200=h200-1"},
+		{"node", func(s *Subject) { s.Pools[0].Asked.NodeList = "h20-1" }, Block, "no node h20-1; did you mean h200-1?|--nodelist h200-1"},
 		{"excluded node", func(s *Subject) { s.Pools[0].Asked.ExcludeNodes = "h200-[2-3]" }, Block, "no node h200-3; did you mean"},
 		{"node elsewhere", func(s *Subject) { s.Pools[0].Asked.NodeList = "h100-1" }, Block, "partition h200 has no node h100-1; its nodes are h200-[1-2]"},
 		{"no host list", func(s *Subject) { s.Pools[0].Asked.NodeList = "h100-[1" }, Block, "without its ]"},

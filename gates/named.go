@@ -17,7 +17,8 @@ const shownNames = 10
 // namedNodes looks for the nodes that a pool names. Slurm 22.05 to 26.05 refuse
 // an unknown one in either list, and one outside of the partition in the first;
 // to exclude those is nothing to object to.
-func namedNodes(p spec.Pool, snap *slurm.Snapshot) []Verdict {
+func (s Subject) namedNodes(p spec.Pool) []Verdict {
+	snap := s.Snapshot
 	if len(snap.Nodes) == 0 {
 		return nil
 	}
@@ -51,7 +52,7 @@ func namedNodes(p spec.Pool, snap *slurm.Snapshot) []Verdict {
 			v := Verdict{Code: "admission.nodes", Asked: l.flag + " " + l.text, Found: "the cluster has no node " + few(unknown), Remedy: "sinfo -N, or tp fleet show --json"}
 			if near := fault.Nearest(unknown[0], all); near != "" {
 				v.Found += fmt.Sprintf("; did you mean %s?", near)
-				v.Remedy = fmt.Sprintf("%s %s=%s", l.flag, p.Roles[0], near)
+				v.Remedy = s.option(l.flag, p, near)
 			}
 			out = append(out, v)
 		}
@@ -62,7 +63,7 @@ func namedNodes(p spec.Pool, snap *slurm.Snapshot) []Verdict {
 			}
 			out = append(out, Verdict{Code: "admission.nodes", Asked: l.flag + " " + l.text,
 				Found:  fmt.Sprintf("partition %s has no node %s; its nodes are %s", p.Partition, few(outside), slurm.Compress(has)),
-				Remedy: "another --nodelist, or --partition " + p.Roles[0] + "=NAME"})
+				Remedy: "another --nodelist, or " + s.option("--partition", p, "NAME")})
 		}
 	}
 	return out

@@ -47,8 +47,9 @@ func (r Rights) level(words ...string) Level {
 	return Warn
 }
 
-// rights holds account and QOS of a pool against what the user may ask for.
-func (r Rights) check(p spec.Pool) []Verdict {
+// granted holds account and QOS of a pool against what the user may ask for.
+func (s Subject) granted(p spec.Pool) []Verdict {
+	r := s.Rights
 	if len(r.Associations) == 0 {
 		return nil
 	}
@@ -67,7 +68,6 @@ func (r Rights) check(p spec.Pool) []Verdict {
 			qos = append(qos, a.QOS...)
 		}
 	}
-	role := p.Roles[0]
 	if p.Account != "" && !knows(here, p.Account) {
 		v := Verdict{Code: "admission.account", Level: r.level("associations", "limits", "qos", "safe", "wckeys"), Asked: "account " + p.Account}
 		if knows(accounts, p.Account) {
@@ -75,7 +75,7 @@ func (r Rights) check(p spec.Pool) []Verdict {
 			v.Found, v.Remedy = "accounting gives you this account in other partitions only", "tp doctor, which lists your accounts"
 		} else {
 			v.Found = meant("your accounts are", p.Account, accounts)
-			v.Remedy = instead("--account", role, p.Account, accounts)
+			v.Remedy = s.instead("--account", p, p.Account, accounts)
 		}
 		return []Verdict{v}
 	}
@@ -87,7 +87,7 @@ func (r Rights) check(p spec.Pool) []Verdict {
 			asked += " under account " + account
 		}
 		return []Verdict{{Code: "admission.qos", Level: r.level("qos"), Asked: asked,
-			Found: meant("you may ask for", p.QOS, qos), Remedy: instead("--qos", role, p.QOS, qos)}}
+			Found: meant("you may ask for", p.QOS, qos), Remedy: s.instead("--qos", p, p.QOS, qos)}}
 	}
 	return nil
 }
@@ -108,9 +108,9 @@ func meant(what, name string, known []string) string {
 }
 
 // instead is what to type.
-func instead(flag, role, name string, known []string) string {
+func (s Subject) instead(flag string, p spec.Pool, name string, known []string) string {
 	if near := fault.Nearest(strings.ToLower(name), sorted(known)); near != "" {
-		return fmt.Sprintf("%s %s=%s", flag, role, near)
+		return s.option(flag, p, near)
 	}
 	return "tp doctor, which lists your accounts and QOS"
 }
