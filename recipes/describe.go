@@ -75,6 +75,12 @@ func (r *Recipe) Describe() string {
 	line("digest", r.Digest)
 	b.WriteString(r.describeParams())
 	b.WriteString(r.describeOwned())
+	for i, p := range r.Presets {
+		if i == 0 {
+			b.WriteString("\npresets (tp new NAME --method " + r.Name + " --preset PRESET)\n")
+		}
+		fmt.Fprintf(&b, "  %s\n      %s\n", p.Name, p.Doc)
+	}
 	switch r.Config {
 	case YAMLFlat:
 		b.WriteString("\nEvery key of config.yaml is a parameter as well, with the type it has there.\n")

@@ -57,7 +57,8 @@ func (c *Catalog) With(dir, origin string) (*Catalog, error) {
 }
 
 // survey lists the recipes of a tree. Only directories of a recipe, and the
-// schemas beside them, are looked at: what else lies there is nobody's business.
+// schemas and presets beside them, are looked at: what else lies there is
+// nobody's business.
 func survey(tree fs.FS) (names []string, err error) {
 	frameworks, err := fs.ReadDir(tree, ".")
 	if err != nil {
@@ -79,7 +80,7 @@ func survey(tree fs.FS) (names []string, err error) {
 			dir := path.Join(framework.Name(), e.Name())
 			_, err := fs.Stat(tree, dir+"/recipe.toml")
 			isRecipe := !errors.Is(err, fs.ErrNotExist)
-			if !isRecipe && e.Name() != "schema" {
+			if !isRecipe && e.Name() != "schema" && e.Name() != "presets" {
 				continue
 			}
 			if err := plainFiles(tree, dir, &left); err != nil {

@@ -30,9 +30,12 @@ var files embed.FS
 type Recipe struct {
 	Manifest
 	Digests
-	Origin   string  `json:"origin"` // BuiltIn, or whose directory it comes from
-	Keys     *Schema `json:"-"`      // what the framework's configuration has; nil where nobody says
-	Template fs.FS   `json:"-"`      // files of a new experiment
+	Origin   string   `json:"origin"` // BuiltIn, or whose directory it comes from
+	Keys     *Schema  `json:"-"`      // what the framework's configuration has; nil where nobody says
+	Template fs.FS    `json:"-"`      // files of a new experiment
+	Presets  []Preset `json:"presets,omitempty"`
+
+	presets, shared fs.FS // of each preset a directory; files that go along with all of them
 }
 
 // BuiltIn is the origin of this program's own recipes.
@@ -139,6 +142,9 @@ func (c *Catalog) read(name string) (*Recipe, error) {
 		return nil, err
 	}
 	r := &Recipe{Manifest: *m, Origin: at.origin, Template: template}
+	if r.presets, r.shared, r.Presets, err = readPresets(at.tree, dir); err != nil {
+		return nil, err
+	}
 	if m.Schema != "" {
 		file := path.Dir(dir) + "/schema/" + m.Schema + ".tsv"
 		text, err := fs.ReadFile(at.tree, file)

@@ -39,6 +39,7 @@ func (c *initCmd) Run(ctx context.Context, a *app) error {
 type newCmd struct {
 	Name   string `arg:"" help:"Name of the experiment."`
 	Method string `short:"m" default:"custom/custom" help:"Recipe to start from: tp methods."`
+	Preset string `placeholder:"PRESET" help:"Fill the recipe's configuration in for a purpose: tp methods NAME lists them."`
 	From   string `placeholder:"EXPERIMENT" help:"Copy another experiment instead."`
 }
 
@@ -57,7 +58,7 @@ func (c *newCmd) Run(a *app) error {
 	if err != nil {
 		return err
 	}
-	e, err := recipes.NewExperiment(l, catalog, c.Name, c.Method, from, version.Version)
+	e, err := recipes.NewExperiment(l, catalog, c.Name, recipes.New{Recipe: c.Method, Preset: c.Preset, From: from, Version: version.Version})
 	if err != nil {
 		return err
 	}
