@@ -81,6 +81,16 @@ func (w *world) vars(who string, env map[string]string, want ...string) {
 	}
 }
 
+// alone holds a pool of one node against the series that it must be on; the
+// process that is asked runs there.
+func (w *world) alone(who string, env map[string]string, pool, series string) {
+	w.Helper()
+	node := env["TP_POOL_"+strings.ToUpper(pool)+"_NODES"]
+	if node != series+"-1" && node != series+"-2" || env["TP_POOL"] == pool && env["SLURMD_NODENAME"] != node {
+		w.Errorf("%s on %s says that pool %s is on %q, wanted a node of %s", who, env["SLURMD_NODENAME"], pool, node, series)
+	}
+}
+
 // gpus counts the GPUs that a process sees.
 func (w *world) gpus(who string, env map[string]string, want int) {
 	w.Helper()
@@ -152,7 +162,8 @@ func TestCatalogueVerl(t *testing.T) {
 		w.rayNodes(v.Nodes, map[string][2]float64{"train": {1, 2}, "rollout": {2, 1}})
 		w.gpus("the driver", v.Env, 2)
 		w.unscrubbed("verl", v.Env)
-		w.vars("verl", v.Env, "TP_POOL_TRAIN_NODES", "h200-1", "TP_POOL_ROLLOUT_NODES", "h100-1 h100-2", "TP_POOL_ROLLOUT_GPUS_PER_NODE", "1",
+		w.alone("verl", v.Env, "train", "h200")
+		w.vars("verl", v.Env, "TP_POOL_ROLLOUT_NODES", "h100-1 h100-2", "TP_POOL_ROLLOUT_GPUS_PER_NODE", "1",
 			"TP_ROLE_ROLLOUT_NNODES", "2", "TP_ROLE", "train", "HYDRA_FULL_ERROR", "1")
 		for prefix, pool := range map[string]string{"global_pool": "train", "rollout_pool_0": "rollout", "other": ""} {
 			bundle := v.Bundles[prefix][0]
@@ -216,7 +227,8 @@ func TestCatalogueTRL(t *testing.T) {
 			"vllm-serve", "--model", w.data("model"), "--host", "127.0.0.1", "--port", port, "--tensor_parallel_size", "2", "--data_parallel_size", "1",
 		})
 		w.gpus("the server", server.Env, 2)
-		w.vars("the server", server.Env, "TP_ROLE", "rollout", "SLURMD_NODENAME", "h100-1", "TP_POOL", "rollout")
+		w.vars("the server", server.Env, "TP_ROLE", "rollout", "TP_POOL", "rollout")
+		w.alone("the server", server.Env, "rollout", "h100")
 		a := into[struct {
 			seen
 			Words  []string
@@ -253,7 +265,8 @@ func TestCatalogueTRL(t *testing.T) {
 				w.Errorf("%s: health %s, rewards %v, data %v, resumes from %v", who, r.Health, r.Rewards, r.Data, r.Resume)
 			}
 			w.gpus(who, r.Env, 2)
-			w.vars(who, r.Env, "LOCAL_RANK", fmt.Sprint(rank), "TP_POOL_ROLLOUT_NODES", "h100-1", "TP_POOL_TRAIN_NODES", "h200-1", "TP_SERVERS", "http://127.0.0.1:"+port)
+			w.alone(who, r.Env, "train", "h200")
+			w.vars(who, r.Env, "LOCAL_RANK", fmt.Sprint(rank), "TP_POOL_ROLLOUT_NODES", server.Env["SLURMD_NODENAME"], "TP_SERVERS", "http://127.0.0.1:"+port)
 		}
 	})
 }
@@ -296,6 +309,25 @@ func TestCatalogueDDP(t *testing.T) {
 			if log := w.read(s.RunDir, "logs", "train.node0.log"); !strings.Contains(log, `"train/loss"`) || w.slurm("test", "-s", s.RunDir+"/out/checkpoints/latest.pt").code != 0 {
 				w.Errorf("torch trained nothing:\n%s", log)
 			}
+		}
+	})
+}
+
+// The program of data/prep, for real: its rows are the data of a training.
+func TestCatalogueDataPrep(t *testing.T) {
+	each(t, func(w *world) {
+		name, _ := w.catalogued("data/prep", nil)
+		lines := filepath.Join(w.dir, "data", "lines.jsonl")
+		w.ok(os.WriteFile(lines, []byte("{\"question\": \"1+1\", \"answer\": \"so #### 2\"}\n"), 0o644))
+		s := w.submit(name, "--profile", "cpu:1", "--train-data", lines, "-s", "form=prompt", "-s", "answer_after=####", "-s", "instruction=It's \"easy\", $HOME")
+		w.wait(s.RunDir, "SUCCEEDED")
+		want := `{"prompt": [{"role": "user", "content": "1+1 It's \"easy\", $HOME"}], "answer": "2"}` + "\n"
+		if got := w.read(s.RunDir, "out", "data", "train.jsonl"); got != want {
+			w.Errorf("got %s, wanted %s", got, want)
+		}
+		two := w.submit(name, "--profile", "cpu:2", "--train-data", lines)
+		if r := w.wait(two.RunDir, "FAILED"); !strings.Contains(r.Reason, "data/prep runs on one node, and its pool has 2") {
+			w.Errorf("on two nodes: %s", r.Reason)
 		}
 	})
 }
