@@ -63,8 +63,8 @@ func (w *world) catalogued(method string, files map[string]string) (name, tools 
 // data is a path below the test's model and data.
 func (w *world) data(name string) string { return filepath.Join(w.dir, "data", name) }
 
-// says compares the words of a command with what they must be.
-func (w *world) says(who string, got, want []string) {
+// called compares the words of a command with what they must be.
+func (w *world) called(who string, got, want []string) {
 	w.Helper()
 	if !slices.Equal(got, want) {
 		w.Errorf("%s was called with\n  %s\nwanted\n  %s", who, strings.Join(got, "\n  "), strings.Join(want, "\n  "))
@@ -126,7 +126,7 @@ func TestCatalogueVerl(t *testing.T) {
 		w.wait(s.RunDir, "SUCCEEDED")
 		v := into[seen](w, s.RunDir, s.job(), "out/verl.json")
 		out := s.RunDir + "/out"
-		w.says("verl", v.Argv[1:], []string{
+		w.called("verl", v.Argv[1:], []string{
 			"actor_rollout_ref.rollout.gpu_memory_utilization=0.5",
 			"actor_rollout_ref.actor.kl_loss_coef=0.001",
 			"actor_rollout_ref.actor.optim.lr=3e-6",
@@ -193,7 +193,7 @@ func TestCatalogueNeMoRL(t *testing.T) {
 		if len(v.Argv) < 3 || filepath.Base(v.Argv[2]) != "config.yaml" {
 			w.Fatalf("NeMo-RL was called with %q", v.Argv)
 		}
-		w.says("NeMo-RL", v.Argv, []string{
+		w.called("NeMo-RL", v.Argv, []string{
 			"examples/run_grpo.py", "--config", v.Argv[2],
 			"++policy.optimizer.kwargs.lr=1e-6", "++grpo.seed=7", "++logger.wandb_enabled=false",
 			"++cluster.num_nodes=2", "++cluster.gpus_per_node=4",
@@ -223,7 +223,7 @@ func TestCatalogueTRL(t *testing.T) {
 		w.wait(s.RunDir, "SUCCEEDED")
 		server := into[seen](w, s.RunDir, s.job(), "out/server.json")
 		port := server.Env["TP_SERVER_PORT"]
-		w.says("the server", server.Argv[1:], []string{
+		w.called("the server", server.Argv[1:], []string{
 			"vllm-serve", "--model", w.data("model"), "--host", "127.0.0.1", "--port", port, "--tensor_parallel_size", "2", "--data_parallel_size", "1",
 		})
 		w.gpus("the server", server.Env, 2)
@@ -237,12 +237,12 @@ func TestCatalogueTRL(t *testing.T) {
 		if want := "compute_environment: LOCAL_MACHINE\ndistributed_type: MULTI_GPU\n"; a.Config != want {
 			w.Errorf("accelerate reads %q, wanted %q", a.Config, want)
 		}
-		w.says("accelerate", a.Argv[1:], slices.Concat([]string{
+		w.called("accelerate", a.Argv[1:], slices.Concat([]string{
 			"launch", "--config_file=" + s.RunDir + "/accelerate.0.yaml", "--num_machines=1", "--num_processes=2", "--machine_rank=0", "--rdzv_backend=static", "--same_network",
 			"--main_process_ip=127.0.0.1", "--main_process_port=" + a.Env["TP_ROLE_TRAIN_PORT"],
 		}, a.Words))
 		group := a.Env["TP_SERVER_GROUP_PORT"]
-		w.says("train.py", a.Words, []string{
+		w.called("train.py", a.Words, []string{
 			"train.py", "--config", "config.yaml", "--model", w.data("model"), "--train-data", w.data("train.parquet"), "--output-dir", s.RunDir + "/out", "--overrides-json",
 			`{"learning_rate": 2e-6, "report_to": "none", "use_vllm": true, "vllm_group_port": ` + group + `, "vllm_mode": "server", "vllm_server_host": "127.0.0.1", "vllm_server_port": ` + port + `}`,
 		})
@@ -294,7 +294,7 @@ func TestCatalogueDDP(t *testing.T) {
 				Config string
 			}](w, s.RunDir, s.job(), fmt.Sprintf("out/ddp.%d.json", rank))
 			who := fmt.Sprintf("rank %d", rank)
-			w.says(who, r.Argv, []string{"train.py", "--config", "config.yaml", "--output-dir", s.RunDir + "/out", "--overrides-json", `{"learning_rate": 3e-4, "steps": 20}`})
+			w.called(who, r.Argv, []string{"train.py", "--config", "config.yaml", "--output-dir", s.RunDir + "/out", "--overrides-json", `{"learning_rate": 3e-4, "steps": 20}`})
 			if want := w.read(w.lab, "experiments", name, "config.yaml"); r.Config != want {
 				w.Errorf("%s reads %q, wanted %q", who, r.Config, want)
 			}
