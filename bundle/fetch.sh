@@ -7,7 +7,7 @@ tp_fetch_bundle() (
 	unpacked() { [ -f code/.tp-bundle ] && [ "$(cat code/.tp-bundle)" = "$tp_bundle_digest" ]; }
 
 	cd -- "$TP_RUN_DIR" || die 69 "the run directory $TP_RUN_DIR is not there; is it mounted on $(uname -n)?"
-	TP_RUN_DIR=$PWD
+	here=$PWD
 	unpacked && exit 0
 	set -o pipefail
 	unset TAR_OPTIONS POSIXLY_CORRECT
@@ -18,14 +18,14 @@ tp_fetch_bundle() (
 	for tool in "${tools[@]}"; do
 		command -v "$tool" >/dev/null || die 127 "$(uname -n) has no $tool; add it to PATH in the prolog lines of the job"
 	done
-	sums=$TP_RUN_DIR/bundle.sha256
+	sums=$here/bundle.sha256
 	[ -s "$sums" ] || die 69 "$sums is not there"
 
 	# One directory per attempt of a job; what a killed attempt left is removed.
 	id=${SLURM_JOB_ID:-local$$}.${SLURM_RESTART_COUNT:-0}
 	new=code.$id.tmp
 	objects=$(mktemp -d "${SLURM_TMPDIR:-${TMPDIR:-/tmp}}/tp-bundle.XXXXXXXX") || die 73 "cannot make a directory in ${SLURM_TMPDIR:-${TMPDIR:-/tmp}} on $(uname -n)"
-	trap 'rm -rf -- "$objects" "$TP_RUN_DIR/$new"' EXIT
+	trap 'rm -rf -- "$objects" "$here/$new"' EXIT
 	trap 'exit 129' HUP
 	trap 'exit 130' INT
 	trap 'exit 143' TERM
@@ -36,14 +36,14 @@ tp_fetch_bundle() (
 		(cd -- "$tp_bundle_dir" && sed 's|^[0-9a-f]*  \(..\)|\1/\1|' "$sums" | xargs cp -t "$objects" --) ||
 			die 69 "objects could not be copied from $tp_bundle_dir to $objects"
 	else
-		[ -r bundle.curl ] || die 69 "$TP_RUN_DIR/bundle.curl is not there or not readable"
+		[ -r bundle.curl ] || die 69 "$here/bundle.curl is not there or not readable"
 		parallel=()
 		if curl -q --parallel --no-progress-meter --version >/dev/null 2>&1; then
 			parallel=(--parallel --parallel-max 8 --no-progress-meter)
 		fi
 		status=0
 		(cd -- "$objects" && curl -q --fail --silent --show-error --retry 5 --connect-timeout 30 \
-			--speed-limit 1 --speed-time 120 "${parallel[@]+"${parallel[@]}"}" -K "$TP_RUN_DIR/bundle.curl") || status=$?
+			--speed-limit 1 --speed-time 120 "${parallel[@]+"${parallel[@]}"}" -K "$here/bundle.curl") || status=$?
 		if [ "$status" != 0 ]; then
 			read -r _ _ expires <bundle.curl
 			[ "$(printf '%(%s)T' -1)" -lt "$expires" ] ||
@@ -58,10 +58,10 @@ tp_fetch_bundle() (
 		die 65 "objects do not have the digests of $sums:"$'\n'"${bad:0:1000}"
 	fi
 	rm -rf -- "$new"
-	mkdir -- "$new" || die 73 "cannot make $TP_RUN_DIR/$new"
+	mkdir -- "$new" || die 73 "cannot make $here/$new"
 	(cd -- "$objects" && sed 's|^[0-9a-f]*  ||' "$sums" | xargs cat --) | zstd -dcq | tar -x -p --no-same-owner -f - -C "$new" ||
-		die 73 "cannot unpack into $TP_RUN_DIR/$new"
-	printf '%s\n' "$tp_bundle_digest" >"$new/.tp-bundle" || die 73 "cannot write to $TP_RUN_DIR/$new"
+		die 73 "cannot unpack into $here/$new"
+	printf '%s\n' "$tp_bundle_digest" >"$new/.tp-bundle" || die 73 "cannot write to $here/$new"
 
 	# Another task of the job may unpack the same code now: who comes second
 	# uses it. Other code, of an earlier attempt, is moved away.
@@ -70,6 +70,6 @@ tp_fetch_bundle() (
 		if unpacked; then exit 0; fi
 		mv -T -- code "code.before.$id.$try" 2>/dev/null || true
 	done
-	die 73 "cannot rename $TP_RUN_DIR/$new to code"
+	die 73 "cannot rename $here/$new to code"
 )
 tp_fetch_bundle || exit $?

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -53,6 +54,8 @@ func hostileSets(r *Recipe) []string {
 		return []string{`run_name=it's, "a" $HOME \ 實驗: {b} #c`, "learning_rate=1e-5", "seed=7", "template=null", `lora_target=q_proj,v_proj`, "dataset=008"}
 	case r.Name == "evalkit/benchmark":
 		return []string{"tasks=gsm8k,mmlu", "tensor_parallel_size=8", "limit=0.5"}
+	case r.Name == "data/prep":
+		return []string{`instruction=it's, "a" {b} $HOME \ 實驗`, "answer_after=####", "validation_part=0.1"}
 	case r.Name == "trl/grpo":
 		return []string{"learning_rate=1e-5", `run_name=it's "a"`}
 	}
@@ -69,7 +72,7 @@ func TestCommandLines(t *testing.T) {
 		}
 		for _, version := range r.Framework.Versions {
 			profiles := map[string][]string{"": {"h200:16"}}
-			if r.Name == "evalkit/benchmark" {
+			if slices.Contains([]string{"evalkit/benchmark", "export/hf", "data/prep"}, r.Name) { // one node
 				profiles[""] = []string{"h200:8"}
 			}
 			for _, role := range r.OptionalRoles {

@@ -15,7 +15,11 @@ func (c *Catalog) List() string {
 	var b strings.Builder
 	for _, name := range c.Names() {
 		r := c.has(name)
-		fmt.Fprintf(&b, "%-*s  %-7s %s\n", width, name, r.Version, r.Title)
+		fmt.Fprintf(&b, "%-*s  %-7s %s", width, name, r.Version, r.Title)
+		if r.Origin != BuiltIn {
+			fmt.Fprintf(&b, " (%s)", r.Origin)
+		}
+		b.WriteString("\n")
 	}
 	return b.String()
 }
@@ -65,9 +69,18 @@ func (r *Recipe) Describe() string {
 	if r.Checked != "" {
 		line("checked", r.Checked)
 	}
+	if r.Origin != BuiltIn {
+		line("from", r.Origin)
+	}
 	line("digest", r.Digest)
 	b.WriteString(r.describeParams())
 	b.WriteString(r.describeOwned())
+	for i, p := range r.Presets {
+		if i == 0 {
+			b.WriteString("\npresets (tp new NAME --method " + r.Name + " --preset PRESET)\n")
+		}
+		fmt.Fprintf(&b, "  %s\n      %s\n", p.Name, p.Doc)
+	}
 	switch r.Config {
 	case YAMLFlat:
 		b.WriteString("\nEvery key of config.yaml is a parameter as well, with the type it has there.\n")
@@ -77,7 +90,10 @@ func (r *Recipe) Describe() string {
 		}
 		b.WriteString("\nIts scripts read what they like; values reach them by --env NAME=VALUE.\n")
 	default:
-		fmt.Fprintf(&b, "\nEvery key that %s has can be set by its path as well; +PATH adds one.\nKeys from %s.\n", r.Framework.Kind, r.Keys.Source)
+		fmt.Fprintf(&b, "\nEvery key that %s has can be set by its path as well; +PATH adds one.\n", r.Framework.Kind)
+		if r.Keys != nil {
+			fmt.Fprintf(&b, "Keys from %s.\n", r.Keys.Source)
+		}
 	}
 	return b.String()
 }

@@ -84,6 +84,9 @@ func (c *composer) driver(params map[string]string) (spec.Role, error) {
 		return r, err
 	}
 	b := gate + c.prelude() + c.pathPrelude()
+	if c.recipe.OneNode { // cpu:2 is two nodes, which only the hardware registry knows
+		b = fmt.Sprintf("if [ \"$TP_NNODES\" -gt 1 ]; then echo \"tp: %s runs on one node, and its pool has $TP_NNODES\" >&2; exit 64; fi\n", c.recipe.Name) + b
+	}
 	switch c.recipe.Launcher {
 	case Torchrun, Accelerate:
 		b += "tp_procs=" + shell.Quote(params["procs_per_node"]) + "\n"

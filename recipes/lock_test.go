@@ -142,7 +142,7 @@ func TestWrittenLockIsCanonical(t *testing.T) {
 
 func TestForkKeepsTheRecipe(t *testing.T) {
 	l, e := newLab(t, "pytorch/ddp", "x", nil)
-	fork, err := NewExperiment(l, Embedded(), "y", "", e, "v")
+	fork, err := NewExperiment(l, Embedded(), "y", New{From: e, Version: "v"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,7 +151,7 @@ func TestForkKeepsTheRecipe(t *testing.T) {
 		t.Errorf("%+v, %v", lock, err)
 	}
 	compose(t, l, fork, Options{})
-	if _, err := NewExperiment(l, Embedded(), "z", "pytorch/dpd", nil, "v"); err == nil || !strings.Contains(err.Error(), `no recipe "pytorch/dpd"`) {
+	if _, err := NewExperiment(l, Embedded(), "z", New{Recipe: "pytorch/dpd", Version: "v"}); err == nil || !strings.Contains(err.Error(), `no recipe "pytorch/dpd"`) {
 		t.Errorf("got %v", err)
 	}
 }

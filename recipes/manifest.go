@@ -53,6 +53,7 @@ type Manifest struct {
 	Roles         []string          `toml:"roles" json:"roles"`
 	OptionalRoles []string          `toml:"optional_roles" json:"optional_roles,omitempty"` // there when a profile names them
 	Driver        string            `toml:"driver" json:"driver"`                           // its exit ends the run
+	OneNode       bool              `toml:"one_node" json:"one_node,omitempty"`             // the driver knows nothing of other nodes
 	OpenRoles     bool              `toml:"open_roles" json:"open_roles,omitempty"`         // job.toml may name further roles
 	Serves        []string          `toml:"serves" json:"serves,omitempty"`                 // foreign recipes it can launch, as patterns
 	Lifecycle     []string          `toml:"lifecycle" json:"lifecycle,omitempty"`           // allowed actions after success: export, eval

@@ -1,12 +1,13 @@
 package recipes
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
-	"path"
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/tuneplane/tp/internal/tomlfile"
 )
@@ -27,9 +28,12 @@ var inputNames = ownedFrom[:5]
 var placeholders = slices.Concat([]string{"entry", "config", "overrides"}, ownedFrom)
 
 var (
-	placeholder = regexp.MustCompile(`\{([a-z_]+)\}`)
-	schemaName  = regexp.MustCompile(`^[a-z0-9-]+$`)
-	dottedPath  = regexp.MustCompile(`^[A-Za-z_$][A-Za-z0-9_$-]*(\.[A-Za-z0-9_$][A-Za-z0-9_$-]*)*$`)
+	placeholder      = regexp.MustCompile(`\{([a-z_]+)\}`)
+	schemaName       = regexp.MustCompile(`^[a-z0-9-]+$`)
+	frameworkKind    = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,63}$`)
+	frameworkVersion = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._+-]{0,63}$`)
+	sourceDir        = regexp.MustCompile(`^/[A-Za-z0-9._+/-]+$`) // stands in the shell text as it is
+	dottedPath       = regexp.MustCompile(`^[A-Za-z_$][A-Za-z0-9_$-]*(\.[A-Za-z0-9_$][A-Za-z0-9_$-]*)*$`)
 )
 
 // checker holds a manifest and its file while it is checked.
@@ -40,7 +44,7 @@ type checker struct {
 
 func (m *Manifest) check(f *tomlfile.File) error {
 	c := &checker{m, f}
-	for _, step := range []func() error{c.identity, c.roles, func() error { return c.checkLaunch(c.bad) }, c.command, c.owned, c.params} {
+	for _, step := range []func() error{c.plain, c.identity, c.roles, func() error { return c.checkLaunch(c.bad) }, c.command, c.owned, c.params} {
 		if err := step(); err != nil {
 			return err
 		}
@@ -50,6 +54,52 @@ func (m *Manifest) check(f *tomlfile.File) error {
 
 func (c *checker) bad(key, format string, args ...any) error {
 	return c.file.Errorf(strings.Split(key, "."), format, args...)
+}
+
+// plain refuses control characters anywhere: a recipe is shown on terminals.
+func (c *checker) plain() error {
+	for _, key := range c.file.Keys() {
+		for _, word := range key.Path {
+			if strings.ContainsFunc(word, unicode.IsControl) {
+				return fmt.Errorf("%s:%d:%d: the key %q has a control character", c.file.Name, key.Line, key.Col, word)
+			}
+		}
+	}
+	text, err := json.Marshal(c.Manifest)
+	if err != nil {
+		return err
+	}
+	var all any
+	if err := json.Unmarshal(text, &all); err != nil {
+		return err
+	}
+	if bad := control(all); bad != "" {
+		return fmt.Errorf("%s: %q has a control character", c.file.Name, bad)
+	}
+	return nil
+}
+
+// control is a text within a value that has a control character, or "".
+func control(value any) string {
+	switch v := value.(type) {
+	case string:
+		if strings.ContainsFunc(v, unicode.IsControl) {
+			return v
+		}
+	case []any:
+		for _, x := range v {
+			if bad := control(x); bad != "" {
+				return bad
+			}
+		}
+	case map[string]any:
+		for _, x := range v {
+			if bad := control(x); bad != "" {
+				return bad
+			}
+		}
+	}
+	return ""
 }
 
 func joined[T ~string](list []T) string {
@@ -83,6 +133,8 @@ func (c *checker) identity() error {
 		return c.bad("base", "needs a schema, which holds its values")
 	case c.Framework.Kind == "" || len(c.Framework.Versions) == 0:
 		return c.bad("framework", "kind and versions are needed")
+	case !frameworkKind.MatchString(c.Framework.Kind):
+		return c.bad("framework.kind", "%q has other characters than lower-case letters, digits, dot, _ and -", c.Framework.Kind)
 	case !slices.Contains(c.Framework.Versions, c.Framework.Default):
 		return c.bad("framework.default", "%q is none of the versions", c.Framework.Default)
 	case !slices.Contains([]string{"file", "module", "program", "experiment"}, c.Entrypoint.Kind):
@@ -93,8 +145,13 @@ func (c *checker) identity() error {
 		return c.bad("dir", "%q is not known; there are lab and source, and the experiment without it", c.Dir)
 	case (c.Dir == "source" || c.Entrypoint.Kind == "file") && c.Source == nil:
 		return c.bad("source", "is needed: where does the framework's source lie?")
-	case c.Source != nil && (!path.IsAbs(c.Source.Dir) || !posixName.MatchString(c.Source.Env)):
-		return c.bad("source", "dir is an absolute path, env the name of a variable")
+	case c.Source != nil && (!sourceDir.MatchString(c.Source.Dir) || !posixName.MatchString(c.Source.Env)):
+		return c.bad("source", "dir is an absolute path of letters, digits, dot, _, + and -, env the name of a variable")
+	}
+	for _, v := range c.Framework.Versions {
+		if !frameworkVersion.MatchString(v) {
+			return c.bad("framework.versions", "%q is no version", v)
+		}
 	}
 	for _, action := range c.Lifecycle {
 		if action != "export" && action != "eval" {

@@ -30,9 +30,16 @@ var files embed.FS
 type Recipe struct {
 	Manifest
 	Digests
-	Keys     *Schema `json:"-"` // what the framework's configuration has; nil where nobody says
-	Template fs.FS   `json:"-"` // files of a new experiment
+	Origin   string   `json:"origin"` // BuiltIn, or whose directory it comes from
+	Keys     *Schema  `json:"-"`      // what the framework's configuration has; nil where nobody says
+	Template fs.FS    `json:"-"`      // files of a new experiment
+	Presets  []Preset `json:"presets,omitempty"`
+
+	presets, shared fs.FS // of each preset a directory; files that go along with all of them
 }
+
+// BuiltIn is the origin of this program's own recipes.
+const BuiltIn = "built in"
 
 // Digests identify a recipe's content. Digest covers the launcher as well.
 type Digests struct {
@@ -44,10 +51,17 @@ type Digests struct {
 // Catalog is a set of recipes by name. Each is read when it is asked for: all
 // of them take longer than a whole tp submit should.
 type Catalog struct {
-	tree    fs.FS
-	names   []string // in order
+	names   []string // those that are built in come first, then in the order they were added
+	places  map[string]place
 	mu      sync.Mutex
 	recipes map[string]*Recipe // those that were read
+}
+
+// place is where a recipe's directory lies in a tree.
+type place struct {
+	tree   fs.FS
+	above  string // the directory over that of its framework
+	origin string
 }
 
 var embedded = sync.OnceValues(func() (*Catalog, error) { return open(files) })
@@ -78,9 +92,11 @@ func Load(tree fs.FS) (*Catalog, error) {
 
 func open(tree fs.FS) (*Catalog, error) {
 	manifests, err := fs.Glob(tree, "catalog/*/*/recipe.toml")
-	c := &Catalog{tree: tree, recipes: map[string]*Recipe{}}
+	c := &Catalog{places: map[string]place{}, recipes: map[string]*Recipe{}}
 	for _, file := range manifests {
-		c.names = append(c.names, strings.TrimPrefix(path.Dir(file), "catalog/"))
+		name := strings.TrimPrefix(path.Dir(file), "catalog/")
+		c.names = append(c.names, name)
+		c.places[name] = place{tree, "catalog", BuiltIn}
 	}
 	slices.Sort(c.names)
 	return c, err
@@ -88,12 +104,12 @@ func open(tree fs.FS) (*Catalog, error) {
 
 // has is the recipe of that name, or nil.
 func (c *Catalog) has(name string) *Recipe {
-	if !slices.Contains(c.names, name) {
+	if _, ok := c.places[name]; !ok {
 		return nil
 	}
 	r, err := c.read(name)
 	if err != nil {
-		panic(err) // Load has read it, or a test the same bytes
+		panic(err) // Load or With has read it, or a test the same bytes
 	}
 	return r
 }
@@ -104,8 +120,9 @@ func (c *Catalog) read(name string) (*Recipe, error) {
 	if r, ok := c.recipes[name]; ok {
 		return r, nil
 	}
-	dir := "catalog/" + name
-	data, err := fs.ReadFile(c.tree, dir+"/recipe.toml")
+	at := c.places[name]
+	dir := path.Join(at.above, name)
+	data, err := fs.ReadFile(at.tree, dir+"/recipe.toml")
 	if err != nil {
 		return nil, err
 	}
@@ -116,7 +133,7 @@ func (c *Catalog) read(name string) (*Recipe, error) {
 	if m.Name != name {
 		return nil, fmt.Errorf("%s/recipe.toml: name %q does not match its directory %q", dir, m.Name, name)
 	}
-	template, err := fs.Sub(c.tree, dir+"/template")
+	template, err := fs.Sub(at.tree, dir+"/template")
 	if err != nil {
 		return nil, err
 	}
@@ -124,10 +141,13 @@ func (c *Catalog) read(name string) (*Recipe, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Recipe{Manifest: *m, Template: template}
+	r := &Recipe{Manifest: *m, Origin: at.origin, Template: template}
+	if r.presets, r.shared, r.Presets, err = readPresets(at.tree, dir); err != nil {
+		return nil, err
+	}
 	if m.Schema != "" {
 		file := path.Dir(dir) + "/schema/" + m.Schema + ".tsv"
-		text, err := fs.ReadFile(c.tree, file)
+		text, err := fs.ReadFile(at.tree, file)
 		if err != nil {
 			return nil, err
 		}
@@ -144,7 +164,7 @@ func (c *Catalog) read(name string) (*Recipe, error) {
 }
 
 // Names are all recipes in order.
-func (c *Catalog) Names() []string { return slices.Clone(c.names) }
+func (c *Catalog) Names() []string { return slices.Sorted(slices.Values(c.names)) }
 
 // Get is the recipe of that name; an unknown one is a usage error that names
 // the nearest.
@@ -160,7 +180,7 @@ func (c *Catalog) Get(name string) (*Recipe, error) {
 }
 
 // server is the recipe that can launch a foreign lock's recipe: the one of
-// that name, else the first whose serves list matches.
+// that name, else the first whose serves list matches, built-in ones first.
 func (c *Catalog) server(name string) *Recipe {
 	if r := c.has(name); r != nil {
 		return r

@@ -21,7 +21,7 @@ func newLab(t *testing.T, recipe, name string, files map[string]string) (*lab.La
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := NewExperiment(l, Embedded(), name, recipe, nil, "test")
+	e, err := NewExperiment(l, Embedded(), name, New{Recipe: recipe, Version: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}

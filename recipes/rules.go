@@ -20,6 +20,9 @@ import (
 // or a pool without a number, breaks no rule.
 func (c *composer) rules(wrong *problems) {
 	r := &rulebook{c, wrong}
+	if p, _ := r.profileOf(r.recipe.Driver); r.recipe.OneNode && p.Nodes > 1 {
+		wrong.add(fault.New(fault.Usage, "--profile %s: %s runs on one node", p, r.recipe.Name))
+	}
 	switch c.recipe.Framework.Kind + "/" + c.recipe.Schema {
 	case "verl/ppo":
 		r.verlRL()

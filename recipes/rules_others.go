@@ -3,8 +3,6 @@ package recipes
 import (
 	"slices"
 	"strings"
-
-	"github.com/tuneplane/tp/internal/fault"
 )
 
 // openRLHF are the rules of openrlhf/cli/train_ppo_ray.py at v0.10.4 and
@@ -48,8 +46,7 @@ func (r *rulebook) lmEval() {
 	}
 	p, _ := r.profileOf(r.recipe.Driver)
 	if p.Nodes > 1 {
-		r.wrong.add(fault.New(fault.Usage, "--profile %s: lm-eval runs on one node", p))
-		return
+		return // which is said already
 	}
 	tp, dp := r.launchFact("tensor_parallel_size"), r.launchFact("data_parallel_size")
 	v, ok := numbers(tp, dp)

@@ -86,7 +86,9 @@ func TestRules(t *testing.T) {
 		{"llamafactory/dpo", nil, []string{"eval_strategy=steps"}, "-s eval_strategy: steps needs val_size or eval_dataset"},
 		{"evalkit/benchmark", nil, []string{"tensor_parallel_size=16"}, "-s tensor_parallel_size: 16 × data_parallel_size (1, default) is over the 8 GPUs of the eval pool"},
 		{"evalkit/benchmark", nil, []string{"tensor_parallel_size=4"}, "warning: -s tensor_parallel_size: 4 × data_parallel_size (1, default) leaves GPUs of the eval pool idle: it has 8"},
-		{"evalkit/benchmark", []string{"h200:2x8"}, nil, "--profile h200:2x8: lm-eval runs on one node"},
+		{"evalkit/benchmark", []string{"h200:2x8"}, nil, "--profile h200:2x8: evalkit/benchmark runs on one node"},
+		{"export/hf", []string{"h200:2x8"}, nil, "--profile h200:2x8: export/hf runs on one node"},
+		{"data/prep", []string{"cpu:2x1"}, nil, "--profile cpu:2x1: data/prep runs on one node"},
 	} {
 		l, e := newLab(t, c.recipe, "x", map[string]string{"reward.py": "", "other.py": ""})
 		for _, dir := range []string{"common", "configs"} {

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"unicode"
 )
 
 // Schema holds the keys that a framework's configuration has, by version, as
@@ -39,6 +40,9 @@ func ParseSchema(name string, data []byte) (*Schema, error) {
 	scan := bufio.NewScanner(bytes.NewReader(data))
 	for n := 1; scan.Scan(); n++ {
 		line := scan.Text()
+		if strings.ContainsFunc(line, func(r rune) bool { return r != '\t' && unicode.IsControl(r) }) {
+			return nil, fmt.Errorf("%s:%d: a control character", name, n)
+		}
 		if text, ok := strings.CutPrefix(line, "# "); ok {
 			if n == 1 {
 				s.Source = text

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/user"
@@ -17,6 +18,7 @@ import (
 	"github.com/tuneplane/tp/internal/run"
 	"github.com/tuneplane/tp/internal/site"
 	"github.com/tuneplane/tp/internal/ui"
+	"github.com/tuneplane/tp/recipes"
 	"github.com/tuneplane/tp/slurm"
 	"github.com/tuneplane/tp/slurm/connect"
 	"github.com/tuneplane/tp/slurm/local"
@@ -108,6 +110,38 @@ func (a *app) lab() (*lab.Lab, error) {
 		}
 	}
 	return lab.Find(dir, o)
+}
+
+// anyLab is the lab that tp was called in, nil where there is none.
+func (a *app) anyLab() (*lab.Lab, error) {
+	l, err := a.lab()
+	if errors.Is(err, lab.ErrNone) {
+		return nil, nil
+	}
+	return l, err
+}
+
+// catalog is what tp can launch: built-in recipes, the site's and the lab's. The
+// lab may be nil.
+func (a *app) catalog(l *lab.Lab) (*recipes.Catalog, error) {
+	conf, err := a.site()
+	if err != nil {
+		return nil, err
+	}
+	c := recipes.Embedded()
+	if conf.Recipes != "" {
+		dir, err := filepath.EvalSymlinks(conf.Recipes)
+		if err != nil {
+			return nil, fault.New(fault.Usage, "%s: recipes: %w", conf.SitePath, err)
+		}
+		if c, err = c.With(dir, "site, "+conf.Recipes); err != nil {
+			return nil, err
+		}
+	}
+	if l == nil {
+		return c, nil
+	}
+	return c.With(filepath.Join(l.Root, "recipes"), "lab, recipes/")
 }
 
 // objects is where this user's bundles are kept: a place of their own, for an

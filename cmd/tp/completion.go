@@ -8,7 +8,6 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/tuneplane/tp/internal/fault"
-	"github.com/tuneplane/tp/recipes"
 )
 
 type completionCmd struct {
@@ -92,8 +91,11 @@ func complete(a *app, root *kong.Node, words []string) {
 			}
 		}
 	case "methods":
-		for _, name := range recipes.Embedded().Names() {
-			offer(name)
+		l, _ := a.lab()
+		if catalog, err := a.catalog(l); err == nil {
+			for _, name := range catalog.Names() {
+				offer(name)
+			}
 		}
 	}
 }

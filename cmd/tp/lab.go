@@ -39,6 +39,7 @@ func (c *initCmd) Run(ctx context.Context, a *app) error {
 type newCmd struct {
 	Name   string `arg:"" help:"Name of the experiment."`
 	Method string `short:"m" default:"custom/custom" help:"Recipe to start from: tp methods."`
+	Preset string `placeholder:"PRESET" help:"Fill the recipe's configuration in for a purpose: tp methods NAME lists them."`
 	From   string `placeholder:"EXPERIMENT" help:"Copy another experiment instead."`
 }
 
@@ -53,7 +54,11 @@ func (c *newCmd) Run(a *app) error {
 			return err
 		}
 	}
-	e, err := recipes.NewExperiment(l, recipes.Embedded(), c.Name, c.Method, from, version.Version)
+	catalog, err := a.catalog(l)
+	if err != nil {
+		return err
+	}
+	e, err := recipes.NewExperiment(l, catalog, c.Name, recipes.New{Recipe: c.Method, Preset: c.Preset, From: from, Version: version.Version})
 	if err != nil {
 		return err
 	}
@@ -82,7 +87,10 @@ func (c *lsCmd) Run(a *app) error {
 		Lock        string `json:"lock"`
 		Description string `json:"description,omitempty"`
 	}
-	catalog := recipes.Embedded()
+	catalog, err := a.catalog(l)
+	if err != nil {
+		return err
+	}
 	var rows []row
 	for _, e := range list {
 		r := row{Experiment: e.Name}
@@ -112,7 +120,14 @@ type methodsCmd struct {
 }
 
 func (c *methodsCmd) Run(a *app) error {
-	catalog := recipes.Embedded()
+	l, err := a.anyLab()
+	if err != nil {
+		return err
+	}
+	catalog, err := a.catalog(l)
+	if err != nil {
+		return err
+	}
 	if c.Name == "" {
 		if a.cli.JSON {
 			return a.printJSON(catalog.Recipes())
@@ -196,6 +211,9 @@ func (a *app) compose(f jobFlags) (*spec.Spec, *recipes.Composition, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	if o.Catalog, err = a.catalog(l); err != nil {
+		return nil, nil, err
+	}
 	o.Draft = true
 	if len(o.Profiles) > 0 || e.Job != nil && len(e.Job.Profile) > 0 {
 		return recipes.Compose(l, e, o)
@@ -214,7 +232,10 @@ func (a *app) upgrade(l *lab.Lab, e *lab.Experiment) error {
 	if err != nil {
 		return err
 	}
-	catalog := recipes.Embedded()
+	catalog, err := a.catalog(l)
+	if err != nil {
+		return err
+	}
 	if state, _ := catalog.Check(old); state != recipes.Stale {
 		return nil
 	}
@@ -225,7 +246,7 @@ func (a *app) upgrade(l *lab.Lab, e *lab.Experiment) error {
 	if err := recipes.Apply([]*recipes.Upgrade{u}); err != nil {
 		return err
 	}
-	a.talk("%s", rewritten(u))
+	a.talk("%s", rewritten(catalog, u))
 	return nil
 }
 

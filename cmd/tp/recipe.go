@@ -55,13 +55,17 @@ type lockRow struct {
 }
 
 func (c *recipeStatusCmd) Run(a *app) error {
-	_, list, err := c.experiments(a, "status")
+	l, list, err := c.experiments(a, "status")
+	if err != nil {
+		return err
+	}
+	catalog, err := a.catalog(l)
 	if err != nil {
 		return err
 	}
 	rows, bad := []lockRow{}, 0
 	for _, e := range list {
-		r := lockState(&e)
+		r := lockState(catalog, &e)
 		if r.Remedy != "" {
 			bad++
 		}
@@ -98,14 +102,14 @@ func (c *recipeStatusCmd) Run(a *app) error {
 }
 
 // lockState is how one lock stands, with what to do about it.
-func lockState(e *lab.Experiment) lockRow {
+func lockState(catalog *recipes.Catalog, e *lab.Experiment) lockRow {
 	r := lockRow{Experiment: e.Rel}
 	lock, err := recipes.ReadLock(e)
 	if err != nil {
 		r.State, r.Reasons, r.Remedy = recipes.Malformed, []string{err.Error()}, fmt.Sprintf("tp recipe upgrade %s --recipe NAME", e.Name)
 		return r
 	}
-	r.State, r.Reasons = recipes.Embedded().Check(lock)
+	r.State, r.Reasons = catalog.Check(lock)
 	r.Recipe, r.Framework = lock.Recipe.Name, lock.Framework.Kind+" "+lock.Framework.Version
 	switch r.State {
 	case recipes.Stale:
@@ -134,13 +138,17 @@ func (c *recipeUpgradeCmd) Run(a *app) error {
 	if c.All && (c.Recipe != "" || c.FrameworkVersion != "") {
 		return fault.New(fault.Usage, "--recipe and --framework-version are for one experiment, not for --all")
 	}
+	catalog, err := a.catalog(l)
+	if err != nil {
+		return err
+	}
 	var all []*recipes.Upgrade
 	for i := range list {
 		e, err := l.Experiment(list[i].Rel)
 		if err != nil {
 			return err
 		}
-		u, err := recipes.Embedded().PlanUpgrade(l, e, recipes.UpgradeOptions{Recipe: c.Recipe, FrameworkVersion: c.FrameworkVersion, Version: version.Version})
+		u, err := catalog.PlanUpgrade(l, e, recipes.UpgradeOptions{Recipe: c.Recipe, FrameworkVersion: c.FrameworkVersion, Version: version.Version})
 		if err != nil {
 			return err
 		}
@@ -166,14 +174,14 @@ func (c *recipeUpgradeCmd) Run(a *app) error {
 				fmt.Fprintf(a.Out, "  %s\n", ui.Clean(line))
 			}
 		default:
-			fmt.Fprintln(a.Out, ui.Clean(rewritten(u)))
+			fmt.Fprintln(a.Out, ui.Clean(rewritten(catalog, u)))
 		}
 	}
 	return nil
 }
 
-func rewritten(u *recipes.Upgrade) string {
-	r, err := recipes.Embedded().Get(u.Recipe)
+func rewritten(catalog *recipes.Catalog, u *recipes.Upgrade) string {
+	r, err := catalog.Get(u.Recipe)
 	if err != nil {
 		return fmt.Sprintf("%s/%s is rewritten; commit it.", u.Rel, lab.LockName)
 	}

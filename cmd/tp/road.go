@@ -116,6 +116,9 @@ func (a *app) want(r *road) (*recipes.Composition, error) {
 	if err != nil {
 		return nil, err
 	}
+	if options.Catalog, err = a.catalog(r.lab); err != nil {
+		return nil, err
+	}
 	var how *recipes.Composition
 	if r.spec, how, err = recipes.Compose(r.lab, exp, options); err != nil {
 		return nil, err

@@ -40,6 +40,9 @@ type Options struct {
 	UID   *int     // the caller; nil: os.Getuid
 }
 
+// ErrNone is in what Find returns where there is no lab.
+var ErrNone = errors.New("no lab here")
+
 // Find opens the lab that dir is in: the nearest directory upwards with a
 // marker. When one directory has several markers, tp.toml wins.
 func Find(dir string, o Options) (*Lab, error) {
@@ -59,7 +62,7 @@ func Find(dir string, o Options) (*Lab, error) {
 			return open(at, marker, o)
 		}
 		if at == filepath.Dir(at) {
-			return nil, fault.New(fault.Usage, "no lab here: neither %s nor a directory above it has %s", start, strings.Join(Markers, ", ")).
+			return nil, fault.New(fault.Usage, "%w: neither %s nor a directory above it has %s", ErrNone, start, strings.Join(Markers, ", ")).
 				WithHint("tp init DIR, or change into a lab")
 		}
 	}

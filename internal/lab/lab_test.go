@@ -2,6 +2,7 @@ package lab
 
 import (
 	"context"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -184,12 +185,12 @@ func TestInitAndNew(t *testing.T) {
 		t.Error("a second init went through")
 	}
 	template := os.DirFS(tree(t, map[string]string{"train.sh": "echo\n", "sub/x.py": "1\n"}))
-	a, err := l.New("a", NewOptions{Template: template, Files: map[string][]byte{LockName: []byte("{}")}})
+	a, err := l.New("a", NewOptions{Templates: []fs.FS{template}, Files: map[string][]byte{LockName: []byte("{}")}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	write(t, a.Path("outputs/big"), "x")
-	if _, err := l.New("a", NewOptions{Template: template}); err == nil || !strings.Contains(err.Error(), "exists") {
+	if _, err := l.New("a", NewOptions{Templates: []fs.FS{template}}); err == nil || !strings.Contains(err.Error(), "exists") {
 		t.Errorf("a taken name: %v", err)
 	}
 	b, err := l.New("b", NewOptions{From: a})

@@ -11,11 +11,11 @@ import (
 )
 
 // NewOptions of New: the new experiment holds the files of From, then those of
-// Template, then Files; later ones replace earlier ones.
+// Templates in order, then Files; later ones replace earlier ones.
 type NewOptions struct {
-	From     *Experiment       // fork: copied without what its runs left behind
-	Template fs.FS             // the recipe's template
-	Files    map[string][]byte // the lock file
+	From      *Experiment       // fork: copied without what its runs left behind
+	Templates []fs.FS           // the recipe's
+	Files     map[string][]byte // the lock file
 }
 
 // leftBehind are names that a fork does not take along.
@@ -50,8 +50,8 @@ func (l *Lab) New(name string, o NewOptions) (*Experiment, error) {
 			return nil, err
 		}
 	}
-	if o.Template != nil {
-		if err := copyTree(stage, o.Template); err != nil {
+	for _, template := range o.Templates {
+		if err := copyTree(stage, template); err != nil {
 			return nil, err
 		}
 	}

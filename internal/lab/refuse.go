@@ -30,6 +30,7 @@ var refusedKeys = map[string]string{
 	"images": sitePolicy, "run_root": sitePolicy, "quota": sitePolicy, "objects": sitePolicy, "state_dir": sitePolicy,
 	"default_fleet": sitePolicy, "series": sitePolicy, "plan_ttl": sitePolicy, "poll_seconds": sitePolicy,
 	"environment": sitePolicy, "network": sitePolicy, "requests": sitePolicy, "gpu_request": sitePolicy,
+	"recipes": sitePolicy,
 }
 
 var refusedEndings = []struct{ ending, reason string }{

@@ -188,6 +188,7 @@ const head = `# Site file of tp. Every key is optional; a commented line shows a
 # plan_ttl = "30m"      # how long a plan may be confirmed
 # poll_seconds = 10     # least time between two questions to the cluster, ≥ 2
 # default_fleet = "main"
+# recipes = "/sw/tp/recipes" # recipes beside the built-in ones
 
 # Bundles of code: a shared directory, or a bucket.
 # [objects]

@@ -23,6 +23,7 @@ type siteKeys struct {
 	Environment environmentKeys       `toml:"environment"`
 	Network     networkKeys           `toml:"network"`
 	Requests    requestKeys           `toml:"requests"`
+	Recipes     string                `toml:"recipes"`
 }
 
 // userKeys are the keys of the user file.
@@ -37,6 +38,7 @@ var siteOnly = map[string]string{
 	"environment":  "what every job's environment gets",
 	"network":      "the network between nodes",
 	"requests":     "how resources are asked for",
+	"recipes":      "the directory of recipes",
 }
 
 type objectKeys struct {

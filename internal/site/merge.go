@@ -1,6 +1,7 @@
 package site
 
 import (
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -77,6 +78,9 @@ func (c *Config) policy(f *tomlfile.File, k siteKeys) error {
 	}
 	if err := checkAliases(f, c.Series); err != nil {
 		return err
+	}
+	if c.Recipes = k.Recipes; c.Recipes != "" && !filepath.IsAbs(c.Recipes) {
+		return f.Errorf([]string{"recipes"}, "%q is no absolute path", c.Recipes)
 	}
 	c.Images = k.Images.Allow
 	_, c.ImagesSet = f.Find("images", "allow")

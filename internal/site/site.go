@@ -61,6 +61,7 @@ type Config struct {
 	Requests     Ways     // of every series that does not say otherwise
 	Images       []string // allow list
 	ImagesSet    bool     // an empty list that is set allows none
+	Recipes      string   // absolute path of a directory of recipes; "" for none
 	Environment  Environment
 	Network      Network // between nodes
 	// Defaults are the [defaults] tables, the site's first: a later layer wins.

@@ -150,6 +150,8 @@ func TestRefusals(t *testing.T) {
 		{site, "plan_ttl = '5'", "expected a duration"},
 		{site, "poll_seconds = 1", "poll_seconds: 1 is not between 2 and 3600"},
 		{site, "poll_seconds = 0", "not between"},
+		{site, "recipes = 'recipes'", `site.toml:1:1: recipes: "recipes" is no absolute path`},
+		{user, "recipes = '/tmp'", "the directory of recipes comes from the site file alone"},
 		{site, "[fleets.x]\nkind = 'k8s'", `fleets.x.kind: "k8s": expected slurm or local`},
 		{site, "[fleets.x]\nurl = 'ftp://x'", "expected http://"},
 		{site, "[fleets.x]\nurl = 'http://me:secret@x'", "no place in a URL"},
