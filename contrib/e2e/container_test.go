@@ -1,10 +1,12 @@
 package e2e
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tuneplane/tp/internal/site"
 	"github.com/tuneplane/tp/internal/spec"
@@ -28,19 +30,18 @@ type inside struct {
 	Dir, Node string
 }
 
-// contained runs two roles on two pools in an image.
+// contained runs two roles on two pools of one component in an image.
 func (w *world) contained(how spec.Containers, image string, change func(*launch)) (runDir, job string) {
 	w.Helper()
 	if r := w.slurm("python3", "--version"); r.code != 0 {
 		w.Skip("no python3 in this world: " + lastLine(r.err))
 	}
-	w.hetTurn()
-	tools := filepath.Join(w.dir, "apptainer")
+	tools := filepath.Join(w.dir, fmt.Sprintf("apptainer%d", time.Now().UnixNano()))
 	w.ok(os.CopyFS(tools, os.DirFS("testdata/apptainer")))
 	w.mkdir(filepath.Join(w.dir, "data"))
 	l := launch{
 		recipe: containerRecipe, files: map[string]string{"train.py": insideDriver, "rollout.sh": insideServer},
-		profiles: []string{"train=h200:2", "rollout=h100:2x1"}, path: tools + "/bin", image: image,
+		profiles: []string{"train=h200:1", "rollout=h200:1"}, path: tools + "/bin", image: image,
 		env:      []string{"FORCED=it's \"$(id)\" the job's", "FAKE_IMAGE_ENV=OF_IMAGE=image"},
 		mounts:   []string{filepath.Join(w.dir, "data") + ":/data:ro"},
 		software: site.Software{Container: how, Origin: "the site file"},
@@ -51,7 +52,7 @@ func (w *world) contained(how spec.Containers, image string, change func(*launch
 	return w.start(l)
 }
 
-// Apptainer starts both roles of two pools on three nodes with flags that it
+// Apptainer starts both roles of two pools on two nodes with flags that it
 // knows, on binds that are there. What the job was given reaches the training,
 // whatever the image says, and a step that runs in a container ends like another.
 func TestApptainer(t *testing.T) {
@@ -59,7 +60,7 @@ func TestApptainer(t *testing.T) {
 		image := filepath.Join(w.dir, "train.sif")
 		w.ok(os.WriteFile(image, []byte("SIF"), 0o644))
 		dir, job := w.contained(spec.Apptainer, image, nil)
-		for name, node := range map[string]string{"train.0": "h200-1", "rollout.0": "h100-1", "rollout.1": "h100-2"} {
+		for name, node := range map[string]string{"train.0": "h200-1", "rollout.0": "h200-2"} {
 			in := into[inside](w, dir, job, "out/"+name)
 			role, rank, _ := strings.Cut(name, ".")
 			for key, want := range map[string]string{
@@ -118,13 +119,39 @@ func TestApptainerFails(t *testing.T) {
 func TestClusterWithoutContainers(t *testing.T) {
 	each(t, func(w *world) {
 		dir, job := w.contained(spec.Pyxis, "registry.example.org/a:1", nil)
-		w.mustEnd(dir, job, "FAILED", "has no --container-image: Slurms plugin pyxis is not there")
+		w.mustEnd(dir, job, "FAILED", "has no --container-image: Slurm's plugin pyxis is not there")
 		dir, job = w.contained(spec.OCI, w.dir+"/bundle", func(l *launch) {
 			l.mounts, l.software.Mounts = nil, []spec.Mount{{Source: w.dir, Target: w.dir, Origin: "the site file"}}
 		})
 		w.mustEnd(dir, job, "FAILED", "there is no oci.conf beside")
 		if w.read(dir, "out", "train.0") != "" {
 			w.Error("the role ran outside its container")
+		}
+	})
+}
+
+// With pyxis every role's step, and no other, has the plugin's options; the
+// plugin itself is a stand-in, and the step runs on the node.
+func TestPyxis(t *testing.T) {
+	each(t, func(w *world) {
+		const digest = "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+		tools := filepath.Join(w.dir, "pyxis")
+		w.ok(os.CopyFS(tools, os.DirFS("testdata/pyxis")))
+		dir, job := w.contained(spec.Pyxis, "registry.example.org:5000/ml/train:1@"+digest, func(l *launch) { l.path = tools + "/bin" })
+		in := into[inside](w, dir, job, "out/train.0")
+		if in.Env["TP_RUN_DIR"] != dir || in.Dir != in.Env["TP_EXP_DIR"] {
+			w.Errorf("the role ran in %s: %v", in.Dir, in.Env)
+		}
+		w.mustEnd(dir, job, "SUCCEEDED", "role train ended well")
+		want := "--container-image=registry.example.org:5000#ml/train@" + digest + "\n--container-mounts=" + w.dir + "/data:/data:ro," + dir + ":" + dir +
+			"\n--container-workdir=" + in.Dir + "\n--no-container-mount-home\n--no-container-entrypoint\n--container-env=FAKE_IMAGE_ENV,FORCED\n"
+		for _, step := range []string{"train", "rollout"} {
+			if got := w.read(dir, "out", "pyxis."+step); got != want {
+				w.Errorf("srun of %s got %q, wanted %q", step, got, want)
+			}
+		}
+		if w.read(dir, "out", "pyxis.tp-pool") != "" {
+			w.Error("the pool's own step is in a container")
 		}
 	})
 }
