@@ -10,7 +10,8 @@ import (
 )
 
 // Admission asks whether the pools may be there at all: the partition exists,
-// takes jobs, and lets this account and QOS in.
+// takes jobs, and lets this account and QOS in; and whether what they run in is
+// registered and allowed.
 type Admission struct{}
 
 // Name is "admission".
@@ -18,10 +19,10 @@ func (Admission) Name() string { return "admission" }
 
 // Check looks at each pool's partition.
 func (Admission) Check(s Subject) []Verdict {
-	var out []Verdict
+	out := s.Software.verdicts()
 	switch info := s.Snapshot.Info; {
 	case info.Local:
-		out = single(s)
+		out = append(append(out, s.Software.onMachine()...), single(s)...)
 	case !info.Account:
 		out = append(out, Verdict{Gate: "admission", Code: "admission.accounting", Level: Unknown,
 			Found: "which accounts and QOS you may use is not known: accounting (slurmdbd) does not answer"})

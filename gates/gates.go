@@ -38,11 +38,12 @@ type Verdict struct {
 }
 
 // Subject is what the gates judge. Snapshot is nil when the cluster could not
-// be asked; every gate then answers unknown.
+// be asked; every gate then answers unknown, but for what needs no cluster.
 type Subject struct {
 	Spec     *spec.Spec
 	Pools    []spec.Pool
 	Snapshot *slurm.Snapshot
+	Software Software
 	Now      time.Time
 	// Config asks for slurm.conf, only where a gate needs it; its answer, and
 	// itself, are nil when nobody can tell.
@@ -72,6 +73,9 @@ func Check(s Subject, list ...Gate) []Verdict {
 	for _, g := range list {
 		if s.Snapshot == nil {
 			out = append(out, Verdict{Gate: g.Name(), Code: g.Name() + ".unknown", Level: Unknown, Found: "the cluster could not be asked"})
+			if g, ok := g.(interface{ Offline(Subject) []Verdict }); ok {
+				out = append(out, g.Offline(s)...)
+			}
 			continue
 		}
 		got := g.Check(s)

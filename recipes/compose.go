@@ -8,7 +8,6 @@ import (
 
 	"github.com/tuneplane/tp/internal/fault"
 	"github.com/tuneplane/tp/internal/lab"
-	"github.com/tuneplane/tp/internal/shell"
 	"github.com/tuneplane/tp/internal/spec"
 )
 
@@ -116,9 +115,8 @@ func (c *composer) readTexts(l *lab.Lab) error {
 		c.note("project", s.Project, origin)
 	}
 	s.Description = c.text("description", c.opts.Description, func(j *lab.JobFile) string { return j.Description })
-	s.Image = c.text("image", c.opts.Image, func(j *lab.JobFile) string { return j.Image })
-	if err := shell.Check("image", s.Image); err != nil {
-		return fault.New(fault.Usage, "%w", err)
+	if err := c.readContainer(); err != nil {
+		return err
 	}
 	s.Tags = c.list("tags", c.opts.Tags, func(j *lab.JobFile) []string { return j.Tags })
 	for _, tag := range s.Tags {

@@ -19,8 +19,8 @@ type Options struct {
 	// Model and data: a path on the cluster or a hub's id.
 	Model, TrainData, ValidationData, TrainSplit, ValidationSplit string
 
-	Tags, Prolog, Exclude []string
-	Requeue               *bool
+	Tags, Prolog, Exclude, Mounts []string
+	Requeue                       *bool
 
 	// NoValidate takes parameters outside their range or choices, with a
 	// warning. Types stay: a text where a number is wanted is never meant.

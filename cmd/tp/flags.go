@@ -34,7 +34,8 @@ type jobFlags struct {
 	EnvFile     []string `sep:"none" placeholder:"FILE" help:"Lines NAME=VALUE (repeat)."`
 	Name        string   `help:"Name shown instead of the experiment's."`
 	Project     string   `short:"p" help:"Group of runs instead of the lab's name."`
-	Image       string   `help:"Container image; this version runs on the node itself and refuses it."`
+	Image       string   `placeholder:"REFERENCE" help:"Container image: registry/repo:tag@sha256:…, or the path of a .sqsh, a .sif or an OCI bundle."`
+	Mount       []string `sep:"none" placeholder:"SOURCE[:TARGET][:ro]" help:"A path of the node that the container sees (repeat)."`
 	Time        []string `sep:"none" placeholder:"[ROLE=]TIME" help:"Time limit: 4h, 90m, 1-12:00:00."`
 	CPUsPerNode []string `name:"cpus-per-node" sep:"none" placeholder:"[ROLE=]N" help:"CPUs on each node."`
 	Mem         []string `sep:"none" placeholder:"[ROLE=]SIZE" help:"Memory on each node: 200G; 0 is the whole node."`
@@ -56,7 +57,7 @@ type jobFlags struct {
 // options are the flags in the words of recipes.
 func (f *jobFlags) options(conf *site.Config, fleet string) (recipes.Options, error) {
 	o := recipes.Options{
-		Set: f.Set, Profiles: f.Profile, Env: f.Env, EnvFiles: f.EnvFile, Name: f.Name, Project: f.Project, Image: f.Image,
+		Set: f.Set, Profiles: f.Profile, Env: f.Env, EnvFiles: f.EnvFile, Name: f.Name, Project: f.Project, Image: f.Image, Mounts: f.Mount,
 		Time: f.Time, CPUsPerNode: f.CPUsPerNode, Memory: f.Mem, Account: f.Account, Partition: f.Partition, QOS: f.QOS,
 		Reservation: f.Reservation, Constraint: f.Constraint, NoValidate: f.NoValidate,
 		Model: f.Model, TrainData: f.TrainData, ValidationData: f.ValidationData, TrainSplit: f.TrainSplit, ValidationSplit: f.ValidationSplit,

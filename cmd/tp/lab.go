@@ -10,7 +10,6 @@ import (
 	"github.com/tuneplane/tp/bundle"
 	"github.com/tuneplane/tp/internal/fault"
 	"github.com/tuneplane/tp/internal/lab"
-	"github.com/tuneplane/tp/internal/plan"
 	"github.com/tuneplane/tp/internal/spec"
 	"github.com/tuneplane/tp/internal/ui"
 	"github.com/tuneplane/tp/internal/version"
@@ -156,9 +155,6 @@ func (c *validateCmd) Run(ctx context.Context, a *app) error {
 	}
 	s, how, err := a.compose(c.jobFlags)
 	if err != nil {
-		return err
-	}
-	if err := plan.Runnable(s); err != nil {
 		return err
 	}
 	l, err := a.lab()

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -123,9 +125,6 @@ func (a *app) want(r *road) (*recipes.Composition, error) {
 	if r.spec, how, err = recipes.Compose(r.lab, exp, options); err != nil {
 		return nil, err
 	}
-	if err := plan.Runnable(r.spec); err != nil {
-		return nil, err
-	}
 	r.registry = conf.Registry()
 	if fleet, err := conf.Fleet(a.cli.Fleet); err == nil && fleet.Kind == site.Local {
 		r.registry = nil // measured, see app.registry
@@ -218,7 +217,7 @@ func (a *app) input(ctx context.Context, r *road, how *recipes.Composition, f fa
 		Bundle:   plan.Bundle{Digest: r.manifest.Digest.String(), Files: len(r.manifest.Files), Bytes: f.upload.Bytes, Segments: f.upload.Total, Store: r.store.String()},
 		NewBytes: f.upload.NewBytes, StageIn: bundle.FetchScript(r.manifest.Digest, access),
 		RunID: runID, RunDir: ledger.Dir(a.conf.RunRoot, me, r.spec.Experiment, ledger.ID(runID)),
-		User: me, Env: r.env, Network: script.Network(a.conf.Network), Git: f.git,
+		User: me, Env: r.env, Network: script.Network(a.conf.Network), Software: a.conf.Software, Stat: seen, Git: f.git,
 		Settings: settings(how.Settings), Warnings: slices.Concat(a.conf.Notes, how.Warnings, notes(f.selection, r.manifest)),
 		Now: a.now(), TTL: a.conf.PlanTTL,
 	}
@@ -236,6 +235,15 @@ func (a *app) input(ctx context.Context, r *road, how *recipes.Composition, f fa
 		in.Warnings = append(in.Warnings, r.cluster.choice.Warnings...)
 	}
 	return in, nil
+}
+
+// seen says why a path is not there. A directory that this user may not look
+// into here may be open on the nodes, so nothing else counts.
+func seen(path string) error {
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return errors.New("no such file or directory")
+	}
+	return nil
 }
 
 // expressible asks the transport whether it can say everything the plan wants,

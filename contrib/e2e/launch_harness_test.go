@@ -28,6 +28,9 @@ type launch struct {
 	set      []string
 	env      []string
 	path     string // in front of the job's PATH
+	image    string
+	mounts   []string
+	software site.Software
 }
 
 // registry knows the devcluster's nodes.
@@ -74,7 +77,7 @@ func (w *world) start(l launch) (runDir, job string) {
 	w.ok(err)
 	exp, err := where.Experiment(name)
 	w.ok(err)
-	want, how, err := recipes.Compose(where, exp, recipes.Options{Catalog: catalog, Profiles: l.profiles, Set: l.set, Env: l.env})
+	want, how, err := recipes.Compose(where, exp, recipes.Options{Catalog: catalog, Profiles: l.profiles, Set: l.set, Env: l.env, Image: l.image, Mounts: l.mounts})
 	w.ok(err)
 	for _, warning := range how.Warnings {
 		w.Log(warning)
@@ -82,7 +85,7 @@ func (w *world) start(l launch) (runDir, job string) {
 	in := plan.Input{
 		Spec: want, Registry: registry{}, RunID: "run-" + fmt.Sprintf("%012x", time.Now().UnixNano()&(1<<48-1)), RunDir: filepath.Join(w.dir, "runs", name), User: "alice",
 		StageIn: fmt.Sprintf("mkdir -p \"$TP_CODE_DIR/experiments\"\ncp -r '%s/%s' \"$TP_CODE_DIR/experiments/\"\n", w.lab, dir[:len(dir)-1]),
-		Now:     time.Now(), PathFirst: l.path,
+		Now:     time.Now(), PathFirst: l.path, Software: l.software,
 	}
 	for line := range strings.SplitSeq(w.must("env", "-0"), "\x00") {
 		if name, value, ok := strings.Cut(line, "="); ok && slices.Contains([]string{"PATH", "HOME", "USER", "SLURM_CONF"}, name) {

@@ -27,7 +27,7 @@ var refusedKeys = map[string]string{
 	"token": isSecret, "token_file": isSecret, "jwt": isSecret, "secret": isSecret, "secrets": isSecret, "credentials": isSecret,
 	"password": isSecret, "api_key": isSecret, "access_key": isSecret, "secret_key": isSecret, "key_file": isSecret,
 	"fleet": sitePolicy, "fleets": sitePolicy, "hardware": sitePolicy, "store": sitePolicy, "policy": sitePolicy,
-	"images": sitePolicy, "run_root": sitePolicy, "quota": sitePolicy, "objects": sitePolicy, "state_dir": sitePolicy,
+	"images": sitePolicy, "runtimes": sitePolicy, "run_root": sitePolicy, "quota": sitePolicy, "objects": sitePolicy, "state_dir": sitePolicy,
 	"default_fleet": sitePolicy, "series": sitePolicy, "plan_ttl": sitePolicy, "poll_seconds": sitePolicy,
 	"environment": sitePolicy, "network": sitePolicy, "requests": sitePolicy, "gpu_request": sitePolicy,
 	"recipes": sitePolicy,

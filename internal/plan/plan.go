@@ -39,6 +39,7 @@ type Fixed struct {
 	Fleet   string         `json:"fleet"`
 	Cluster string         `json:"cluster"`
 	Spec    *spec.Spec     `json:"spec"`
+	Runtime spec.Runtime   `json:"runtime,omitzero"` // what the roles run in
 	Pools   []spec.Pool    `json:"pools"`
 	Request *slurm.Request `json:"request"` // with the batch script
 	Bundle  Bundle         `json:"bundle"`

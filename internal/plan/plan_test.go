@@ -231,15 +231,6 @@ func TestMoreComponentsThanSlurmTakesAreRefused(t *testing.T) {
 	}
 }
 
-func TestAnImageIsRefusedWhileNothingStartsContainers(t *testing.T) {
-	in := input("h200:8")
-	in.Spec.Image = "registry.example.org/train:1"
-	_, err := Resolve(in)
-	if fault.CodeOf(err) != fault.Usage || !strings.Contains(err.Error(), "runs on the node itself") {
-		t.Errorf("a job that would run without its image must not be planned: %v", err)
-	}
-}
-
 // Every directive says the pool it is of and who set it.
 func TestOriginOfDirectives(t *testing.T) {
 	in := input("train=h200:16", "rollout=h100:4")

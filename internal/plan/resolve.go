@@ -39,6 +39,8 @@ type Input struct {
 	Env       []spec.EnvVar  // the caller's allow-list: PATH, HOME, …
 	PathFirst string         // directory in front of the job's PATH, whoever sets it; "" for none
 	Network   script.Network // the site's
+	Software  site.Software
+	Stat      func(path string) error // why an image's file is not seen here; nil: nobody looks
 	Transport string
 	// OtherWays were not taken, with the reason of each; AbsentWays are those
 	// that nobody has set up here.
@@ -68,14 +70,16 @@ const DefaultTTL = 30 * time.Minute
 // Resolve makes the plan. It touches nothing. An error is a *fault.Error that
 // names the value and the nearest valid one.
 func Resolve(in Input) (*Plan, error) {
-	if err := Runnable(in.Spec); err != nil {
-		return nil, err
-	}
 	pools, warnings, err := pools(in)
 	if err != nil {
 		return nil, err
 	}
 	warnings = append(warnings, beforeDriver(pools)...)
+	software, notes, err := software(in)
+	if err != nil {
+		return nil, err
+	}
+	warnings = append(warnings, notes...)
 	components := collapse(pools)
 	req := &slurm.Request{
 		Name:       in.Spec.Name + "." + in.RunID,
@@ -93,7 +97,7 @@ func Resolve(in Input) (*Plan, error) {
 		return nil, err
 	}
 	req.Env = env
-	req.Script, err = script.Render(program(in, req, pools))
+	req.Script, err = script.Render(program(in, req, pools, software.Runtime))
 	if err != nil {
 		return nil, fault.New(fault.Usage, "%v", err)
 	}
@@ -107,7 +111,7 @@ func Resolve(in Input) (*Plan, error) {
 		Expires: in.Now.Add(ttl(in.TTL)).Round(0),
 		Fixed: Fixed{
 			RunID: in.RunID, RunDir: in.RunDir, User: in.User, Fleet: in.Fleet,
-			Spec: in.Spec, Pools: pools, Request: req, Bundle: in.Bundle,
+			Spec: in.Spec, Runtime: software.Runtime, Pools: pools, Request: req, Bundle: in.Bundle,
 		},
 		Observed: Observed{
 			Transport: in.Transport, OtherWays: in.OtherWays, AbsentWays: in.AbsentWays, Warnings: append(in.Warnings, warnings...),
@@ -122,20 +126,10 @@ func Resolve(in Input) (*Plan, error) {
 	if list == nil {
 		list = gates.All()
 	}
-	p.Observed.Verdicts = gates.Check(gates.Subject{Spec: in.Spec, Pools: pools, Snapshot: in.Snapshot, Now: in.Now, Config: in.Config,
+	p.Observed.Verdicts = gates.Check(gates.Subject{Spec: in.Spec, Pools: pools, Snapshot: in.Snapshot, Software: software, Now: in.Now, Config: in.Config,
 		Rights: in.Rights, Parents: in.Parents, Licenses: in.Licenses}, list...)
 	p.Digest = p.Fixed.digest()
 	return p, nil
-}
-
-// Runnable refuses what can be asked for and not done yet. It needs no cluster,
-// so it belongs before everything slow.
-func Runnable(s *spec.Spec) error {
-	if s.Image != "" {
-		return fault.New(fault.Usage, "image %s: this version runs on the node itself and starts no container", s.Image).
-			WithHint("leave image out of job.toml and flags, and load software in prolog lines")
-	}
-	return nil
 }
 
 func ttl(d time.Duration) time.Duration {
@@ -146,7 +140,7 @@ func ttl(d time.Duration) time.Duration {
 }
 
 // program is the batch script's content.
-func program(in Input, req *slurm.Request, pools []spec.Pool) script.Program {
+func program(in Input, req *slurm.Request, pools []spec.Pool, runtime spec.Runtime) script.Program {
 	s := in.Spec
 	p := script.Program{
 		Request: req,
@@ -159,12 +153,16 @@ func program(in Input, req *slurm.Request, pools []spec.Pool) script.Program {
 			{Name: "TP_FRAMEWORK", Value: s.Framework.Kind},
 		},
 		ExpDir:  path.Join("experiments", s.Experiment),
-		Prolog:  prolog(in),
+		Prolog:  prolog(in, runtime),
 		StageIn: in.StageIn,
 		Network: in.Network,
 	}
 	if len(s.Dirs) > 0 {
 		p.ExpDir = s.Dirs[0]
+	}
+	var force []string
+	if runtime.Contained() {
+		force = forced(s, req.Env)
 	}
 	for _, role := range s.Roles {
 		where := cmp.Or(role.Beside, role.Name)
@@ -177,6 +175,7 @@ func program(in Input, req *slurm.Request, pools []spec.Pool) script.Program {
 				Component: pool.Component, NodeOffset: pool.NodeOffset,
 				Nodes: pool.Nodes, CPUs: pool.CPUsPerNode, GRES: gresOf(pool),
 				GPUsPerNode: pool.GPUsPerNode, Body: role.Body, Needs: role.Needs,
+				Runtime: runtime, Force: force,
 			}
 			switch role.Nodes {
 			case spec.FirstNode:

@@ -114,8 +114,9 @@ func askAsSite(c *slurm.Component, p spec.Pool) {
 	}
 }
 
-// prolog is what the series want run first, each line once, then the job's own.
-func prolog(in Input) []string {
+// prolog is what the series want run first, each line once, then what the
+// runtime is made of, then the job's own.
+func prolog(in Input, runtime spec.Runtime) []string {
 	var lines []string
 	for _, profile := range in.Spec.Profiles {
 		if _, _, s, err := in.Registry.Resolve(profile); err == nil {
@@ -126,5 +127,5 @@ func prolog(in Input) []string {
 			}
 		}
 	}
-	return append(lines, in.Spec.Job.Prolog...)
+	return slices.Concat(lines, runtime.Prolog, in.Spec.Job.Prolog)
 }

@@ -247,9 +247,29 @@ const madeUp = `
 `
 
 const tail = `
-# Images that jobs may use; without the list every image may be used.
+# Images that jobs may name (--image); without the list every image may be.
 # [images]
-# allow = ["registry.example.org/*"]
+# allow = ["registry.example.org/*", "/shared/images/*"]
+# container = "pyxis"          # what starts them: "pyxis", "apptainer" or "oci"
+# mounts = ["/shared/models:ro", "/scratch/{user}:/scratch"] # of every container
+
+# Where frameworks are, by name and version; without any it is what nodes have.
+# [runtimes."verl-0.9.0"]
+# image = "registry.example.org/verl@sha256:6c3c624b58dbbcd3c0dd82b4c53f04194d1247c6eebdaab7c610cf7d66709b3b"
+# container = "pyxis"
+# mounts = ["/shared/data:ro"]
+# home = false
+# credentials = "~/.config/enroot" # a path: enroot's directory, Apptainer's auth file
+#
+# [runtimes.trl]
+# framework = "trl"
+# versions = ["1.0.0", "1.9.0"]
+# default = true               # also where a recipe names another one
+# container = "none"
+# modules = ["cuda/12.4"]
+# venv = "/shared/envs/trl"
+# prolog = ["export HF_HOME=/shared/hf"]
+# gpu = "nvidia"               # or "amd", "none": whose libraries Apptainer brings along
 
 # Defaults of every job, with the keys of job.toml.
 # [defaults]

@@ -16,14 +16,15 @@ type Shared struct {
 // siteKeys are the keys of the site file.
 type siteKeys struct {
 	Shared
-	PlanTTL     string                `toml:"plan_ttl"`
-	PollSeconds int                   `toml:"poll_seconds"`
-	Series      map[string]seriesKeys `toml:"series"`
-	Images      imageKeys             `toml:"images"`
-	Environment environmentKeys       `toml:"environment"`
-	Network     networkKeys           `toml:"network"`
-	Requests    requestKeys           `toml:"requests"`
-	Recipes     string                `toml:"recipes"`
+	PlanTTL     string                 `toml:"plan_ttl"`
+	PollSeconds int                    `toml:"poll_seconds"`
+	Series      map[string]seriesKeys  `toml:"series"`
+	Images      imageKeys              `toml:"images"`
+	Runtimes    map[string]runtimeKeys `toml:"runtimes"`
+	Environment environmentKeys        `toml:"environment"`
+	Network     networkKeys            `toml:"network"`
+	Requests    requestKeys            `toml:"requests"`
+	Recipes     string                 `toml:"recipes"`
 }
 
 // userKeys are the keys of the user file.
@@ -33,6 +34,7 @@ type userKeys struct{ Shared }
 var siteOnly = map[string]string{
 	"series":       "the hardware registry",
 	"images":       "the image allow list",
+	"runtimes":     "the registry of runtimes",
 	"plan_ttl":     "how long plans live",
 	"poll_seconds": "the polling floor",
 	"environment":  "what every job's environment gets",
@@ -104,7 +106,24 @@ type requestKeys struct {
 }
 
 type imageKeys struct {
-	Allow []string `toml:"allow"`
+	Allow     []string `toml:"allow"`
+	Container string   `toml:"container"`
+	Mounts    []string `toml:"mounts"`
+}
+
+type runtimeKeys struct {
+	Framework   string   `toml:"framework"`
+	Versions    []string `toml:"versions"`
+	Default     bool     `toml:"default"`
+	Image       string   `toml:"image"`
+	Container   string   `toml:"container"`
+	Mounts      []string `toml:"mounts"`
+	Home        bool     `toml:"home"`
+	GPU         string   `toml:"gpu"`
+	Credentials string   `toml:"credentials"`
+	Modules     []string `toml:"modules"`
+	Venv        string   `toml:"venv"`
+	Prolog      []string `toml:"prolog"`
 }
 
 type environmentKeys struct {

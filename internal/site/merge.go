@@ -51,7 +51,7 @@ func (c *Config) merge(o Options, f *tomlfile.File, data []byte, k Shared) error
 }
 
 // policy takes the keys that only the site file has.
-func (c *Config) policy(f *tomlfile.File, k siteKeys) error {
+func (c *Config) policy(o Options, f *tomlfile.File, k siteKeys) error {
 	var err error
 	if k.PlanTTL != "" {
 		if c.PlanTTL, err = duration(f, []string{"plan_ttl"}, k.PlanTTL, time.Minute, 7*24*time.Hour); err != nil {
@@ -82,8 +82,9 @@ func (c *Config) policy(f *tomlfile.File, k siteKeys) error {
 	if c.Recipes = k.Recipes; c.Recipes != "" && !filepath.IsAbs(c.Recipes) {
 		return f.Errorf([]string{"recipes"}, "%q is no absolute path", c.Recipes)
 	}
-	c.Images = k.Images.Allow
-	_, c.ImagesSet = f.Find("images", "allow")
+	if err := c.software(o, f, k); err != nil {
+		return err
+	}
 	for _, name := range k.Environment.Pass {
 		if !isVariable(name) {
 			return f.Errorf([]string{"environment", "pass"}, "%q is no name of a variable", name)

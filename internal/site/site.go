@@ -59,9 +59,8 @@ type Config struct {
 	Fleets       map[string]Fleet
 	Series       []Series // in the order of the file; empty without [series]
 	Requests     Ways     // of every series that does not say otherwise
-	Images       []string // allow list
-	ImagesSet    bool     // an empty list that is set allows none
-	Recipes      string   // absolute path of a directory of recipes; "" for none
+	Software     Software
+	Recipes      string // absolute path of a directory of recipes; "" for none
 	Environment  Environment
 	Network      Network // between nodes
 	// Defaults are the [defaults] tables, the site's first: a later layer wins.
@@ -223,7 +222,7 @@ func (c *Config) addSite(o Options, path string, data []byte, info fs.FileInfo) 
 	if err := f.Decode(&keys); err != nil {
 		return err
 	}
-	if err := c.policy(f, keys); err != nil {
+	if err := c.policy(o, f, keys); err != nil {
 		return err
 	}
 	return c.merge(o, f, data, keys.Shared)

@@ -114,7 +114,7 @@ account = "mine"
 	if l := c.DefaultsOn("other"); len(l) != 2 {
 		t.Errorf("a fleet without defaults has the common ones: %+v", l)
 	}
-	if !c.ImagesSet || len(c.Images) != 0 || !c.Environment.GetUserEnv || len(c.Defaults) != 2 || c.Defaults[1].Keys.Account != "mine" {
+	if !c.Software.AllowSet || len(c.Software.Allow) != 0 || !c.Environment.GetUserEnv || len(c.Defaults) != 2 || c.Defaults[1].Keys.Account != "mine" {
 		t.Errorf("%+v", c)
 	}
 	s := c.Registry().Series
@@ -215,7 +215,7 @@ func TestOwnerIsNoted(t *testing.T) {
 }
 
 func TestExampleDecodes(t *testing.T) {
-	commented := regexp.MustCompile(`(?m)^# (\[[a-zA-Z.0-9"]+\]$|[a-z_]+ = )`)
+	commented := regexp.MustCompile(`(?m)^# (\[[a-zA-Z.0-9"-]+\]$|[a-z_]+ = )`)
 	typeless := mixed()
 	typeless.Nodes[7].Features = []string{"A40", "ib"} // gpu:8
 	typeless.Nodes[1].Features = []string{"sxm"}

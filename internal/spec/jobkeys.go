@@ -23,6 +23,7 @@ type JobKeys struct {
 	Reservation any      `toml:"reservation"`
 	Constraint  any      `toml:"constraint"`
 	Image       string   `toml:"image"`
+	Mounts      []string `toml:"mounts"`
 
 	Model           string `toml:"model"`
 	TrainData       string `toml:"train_data"`

@@ -14,8 +14,9 @@ type Spec struct {
 	Tags        []string  `json:"tags,omitempty"`
 	Recipe      Recipe    `json:"recipe"`
 	Framework   Framework `json:"framework"`
-	Image       string    `json:"image,omitempty"` // container image; "" runs on the node itself
-	Roles       []Role    `json:"roles"`           // the driver first
+	Image       string    `json:"image,omitempty"`  // container image, canonical; "" leaves it to the site
+	Mounts      []Mount   `json:"mounts,omitempty"` // asked for by the job
+	Roles       []Role    `json:"roles"`            // the driver first
 	Profiles    []Profile `json:"profiles"`
 	Model       string    `json:"model,omitempty"` // path on the cluster or hub id
 	Data        Data      `json:"data,omitzero"`

@@ -35,11 +35,12 @@ func Plan(w io.Writer, width int, p *plan.Plan, now time.Time) {
 	if len(o.OtherWays) > 0 {
 		line("", "not by %s", strings.Join(o.OtherWays, " · "))
 	}
-	image := f.Spec.Image
-	if image == "" {
-		image = "none: runs on the node itself"
+	for i, text := range software(f.Runtime) {
+		line([]string{"image", ""}[min(i, 1)], "%s", text)
 	}
-	line("image", "%s", image)
+	for i, m := range f.Runtime.Mounts {
+		line([]string{"mounts", ""}[min(i, 1)], "%s", mount(m))
+	}
 	line("code", "%s", Code(o.Provenance))
 	line("bundle", "%d files, %s, %s new to %s", f.Bundle.Files, Bytes(f.Bundle.Bytes), Bytes(o.NewBytes), f.Bundle.Store)
 	line("run", "%s in %s", f.RunID, filepath.Dir(f.RunDir))

@@ -115,6 +115,20 @@ func TestPlanFitsTheTerminal(t *testing.T) {
 	}
 }
 
+// A container is shown whole: image, digest or its lack, what starts it, mounts.
+func TestPlanInAContainer(t *testing.T) {
+	p := twoPools("x", "y")
+	image, err := spec.ParseImage("registry.example.org/ml/verl:0.9")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Fixed.Runtime = spec.Runtime{Name: "verl-0.9.0", Origin: "/etc/tp/site.toml:3", Container: spec.Pyxis, Image: image, Credentials: "/home/ann/.config/enroot", Home: true,
+		Mounts: []spec.Mount{{Source: "/shared/data", Target: "/data", ReadOnly: true, Origin: evil}, {Source: "/runs/x", Target: "/runs/x", Origin: "run directory"}}}
+	var b strings.Builder
+	Plan(&b, 0, p, now)
+	golden(t, "plan-container", b.String())
+}
+
 func TestPlanWithoutACluster(t *testing.T) {
 	p := twoPools("x", "")
 	p.Fixed.Cluster, p.Observed = "", plan.Observed{}

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/tuneplane/tp/internal/shell"
+	"github.com/tuneplane/tp/internal/spec"
 	"github.com/tuneplane/tp/slurm"
 )
 
@@ -65,6 +66,10 @@ type Step struct {
 	// "" for none.
 	Tasks int
 	MPI   string
+	// Runtime is what the step runs in; the zero value is the node itself.
+	Runtime spec.Runtime
+	// Force are variables of the job that win over the image's own.
+	Force []string
 }
 
 // runs is how many nodes run the step.
@@ -90,7 +95,8 @@ func (s Step) check() error {
 	case s.Driver && s.Body == "":
 		return fmt.Errorf("the driver %q has nothing to run", s.Role)
 	}
-	return nil
+	_, err := s.inside()
+	return err
 }
 
 var roleName = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,31}$`)

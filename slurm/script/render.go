@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/tuneplane/tp/internal/shell"
+	"github.com/tuneplane/tp/internal/spec"
 	"github.com/tuneplane/tp/slurm"
 )
 
@@ -60,6 +61,9 @@ func Render(p Program) (string, error) {
 		}
 		fmt.Fprintf(&b, "export TP_POOL=%s TP_NNODES=%d TP_GPUS_PER_NODE=%d\n", shell.Quote(s.Pool), s.Nodes, s.GPUsPerNode)
 		b.WriteString(strings.TrimRight(s.Body, "\n") + "\n}\n")
+		if box := s.box(fmt.Sprintf("tp_role_%d", i)); box != "" {
+			fmt.Fprintf(&b, "tp_box_%d() { # the container of %s\n%s}\n", i, s.Role, box)
+		}
 	}
 	p.places(&b)
 	p.steps(&b)
@@ -221,6 +225,7 @@ func (p *Program) steps(b *strings.Builder) {
 			fmt.Fprintf(b, "tp_mpi %s\n", s.MPI)
 		}
 	}
+	p.containerChecks(b)
 	for i := len(p.Steps) - 1; i >= 0; i-- {
 		s := p.Steps[i]
 		if s.Body == "" {
@@ -233,8 +238,17 @@ func (p *Program) steps(b *strings.Builder) {
 		if s.From > 0 {
 			from = fmt.Sprintf(" %d", s.From)
 		}
-		fmt.Fprintf(b, "tp_start %s srun %s %s\\\n  bash -c \"$(declare -f tp_role tp_role_%d); tp_role tp_role_%d %s%s\"\n",
-			s.Role, p.place(s, s.Role, s.CPUs), gpus, i, i, s.Role, from)
+		run, functions := fmt.Sprintf("tp_role_%d", i), fmt.Sprintf("tp_role_%d", i)
+		if s.Runtime.Container == spec.Apptainer {
+			run = fmt.Sprintf("tp_box_%d", i)
+			functions += " " + run
+		}
+		inside, _ := s.inside() // checked
+		if inside != "" {
+			inside = "\\\n  " + inside
+		}
+		fmt.Fprintf(b, "tp_start %s srun %s %s%s\\\n  bash -c \"$(declare -f tp_role %s); tp_role %s %s%s\"\n",
+			s.Role, p.place(s, s.Role, s.CPUs), gpus, inside, functions, run, s.Role, from)
 	}
 	b.WriteString("tp_rc=0\ntp_wait || tp_rc=$?\nexit \"$tp_rc\"\n")
 }
