@@ -114,6 +114,25 @@ nodes_registered() {
 	[ "$(in_world sinfo -h -N -o '%N %t' | sort -u | grep -cE ' (idle|mix|alloc|comp|drain|drng|maint|resv)$')" = 6 ]
 }
 
+# start_rest_jwt PLUGINS...: one that replaces another finds the port taken for a
+# while, by the other's listener or by its connections in TIME_WAIT, and ends.
+start_rest_jwt() {
+	local tries at replaces=''
+	! running rest-jwt || replaces=1
+	at=$(port slurmrestd)
+	for ((tries = 0; tries < 35; tries++)); do
+		COMM=slurmrestd FINGERPRINT=$(slurm_fingerprint) start_daemon rest-jwt \
+			setpriv --reuid restd --regid restd --clear-groups env SLURM_JWT=daemon \
+			slurmrestd -a rest_auth/jwt "$@" "127.0.0.1:$at" || return 0
+		[ -z "$replaces" ] || sleep 1
+		if [ -d "/proc/$(cut -d' ' -f1 "$RUN/rest-jwt.pid")" ] || ! grep -q 'already in use' "$LOG/rest-jwt.out"; then break; fi
+		[ "$tries" != 0 ] || say "port $at is not free yet"
+		sleep 2
+	done
+	await rest-jwt 10 listens "$at"
+	say "slurmrestd up on 127.0.0.1:$at"
+}
+
 start_rest() {
 	local folder=$SOCKETS/$USER_NAME plugins=()
 	# 22.05 ends at once when it loads the accounting plugins and there is no slurmdbd.
@@ -133,12 +152,7 @@ start_rest() {
 		await rest-unix 10 curl -sf --unix-socket "$folder/rest.sock" http://localhost/openapi/v3
 		say "slurmrestd up on $folder/rest.sock"
 	fi
-	if COMM=slurmrestd FINGERPRINT=$(slurm_fingerprint) start_daemon rest-jwt \
-		setpriv --reuid restd --regid restd --clear-groups env SLURM_JWT=daemon \
-		slurmrestd -a rest_auth/jwt "${plugins[@]}" "127.0.0.1:$(port slurmrestd)"; then
-		await rest-jwt 10 listens "$(port slurmrestd)"
-		say "slurmrestd up on 127.0.0.1:$(port slurmrestd)"
-	fi
+	start_rest_jwt "${plugins[@]}"
 }
 
 # down_release: its jobs first, for a step would outlive its slurmd.
