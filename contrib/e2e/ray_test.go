@@ -179,15 +179,15 @@ func (w *world) gone(tmp, job string) {
 	w.Helper()
 	w.waitFor(30*time.Second, "the end of job "+job, func() bool { return !slices.Contains(w.jobs("PD,R,CG"), job) })
 	w.waitFor(5*time.Second, tmp+" to be removed", func() bool { return w.slurm("test", "-e", tmp).code != 0 })
-	list, err := filepath.Glob("/proc/[0-9]*/environ")
-	w.ok(err)
-	for _, file := range list {
-		text, _ := os.ReadFile(file)
-		if strings.Contains(string(text), "RAY_TMPDIR="+tmp+"\x00") {
-			words, _ := os.ReadFile(filepath.Join(filepath.Dir(file), "cmdline"))
-			w.Errorf("%s is left: %q", file, words)
-		}
-	}
+	// The sleep of a loop that was killed lives for its second.
+	w.waitFor(10*time.Second, "every process of Ray to end", func() bool {
+		list, err := filepath.Glob("/proc/[0-9]*/environ")
+		w.ok(err)
+		return !slices.ContainsFunc(list, func(file string) bool {
+			text, _ := os.ReadFile(file)
+			return strings.Contains(string(text), "RAY_TMPDIR="+tmp+"\x00")
+		})
+	})
 }
 
 // A driver that fails ends the run with its own exit code.

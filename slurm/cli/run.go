@@ -125,11 +125,6 @@ func (t Tools) program(path string, args ...string) command {
 	return command{path: path, args: args, timeout: cmp.Or(t.Timeout, 10*time.Second)}
 }
 
-// run returns stdout. The error names the command and what it said on stderr.
-func (t Tools) run(ctx context.Context, path string, args ...string) ([]byte, error) {
-	return t.program(path, args...).output(ctx)
-}
-
 func (c command) output(ctx context.Context) ([]byte, error) {
 	out, err := c.run(ctx)
 	switch {

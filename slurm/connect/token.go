@@ -131,7 +131,7 @@ func readToken(path string) (token string, open os.FileMode, err error) {
 	}
 	raw, err := durable.Read(path, maxToken)
 	if err != nil {
-		return "", open, fmt.Errorf("token file: %w", err)
+		return "", open, err // names the file
 	}
 	if token, err = cli.ParseToken(raw); err != nil {
 		return "", open, fmt.Errorf("token file %s: %w", path, err)

@@ -150,7 +150,11 @@ func (p *Program) components(b *strings.Builder) {
 		if i > 0 {
 			b.WriteString(" ")
 		}
-		b.WriteString(shell.Quote(n))
+		if quoted := shell.Quote(n); quoted != n || !strings.Contains(n, ",") {
+			b.WriteString(quoted)
+		} else { // a bare comma looks like a slip
+			b.WriteString("'" + n + "'")
+		}
 	}
 	b.WriteString(")\ndeclare -A tp_component=(")
 	for i, s := range p.Steps {
