@@ -179,15 +179,23 @@ func (w *world) gone(tmp, job string) {
 	w.Helper()
 	w.waitFor(30*time.Second, "the end of job "+job, func() bool { return !slices.Contains(w.jobs("PD,R,CG"), job) })
 	w.waitFor(5*time.Second, tmp+" to be removed", func() bool { return w.slurm("test", "-e", tmp).code != 0 })
-	// The sleep of a loop that was killed lives for its second.
-	w.waitFor(10*time.Second, "every process of Ray to end", func() bool {
-		list, err := filepath.Glob("/proc/[0-9]*/environ")
+	// Nothing may be left but the sleep of a loop that was killed, for its second.
+	left := func(sleeps bool) (list []string) {
+		files, err := filepath.Glob("/proc/[0-9]*/environ")
 		w.ok(err)
-		return !slices.ContainsFunc(list, func(file string) bool {
+		for _, file := range files {
 			text, _ := os.ReadFile(file)
-			return strings.Contains(string(text), "RAY_TMPDIR="+tmp+"\x00")
-		})
-	})
+			words, _ := os.ReadFile(filepath.Join(filepath.Dir(file), "cmdline"))
+			if strings.Contains(string(text), "RAY_TMPDIR="+tmp+"\x00") && (sleeps || string(words) != "sleep\x001\x00") {
+				list = append(list, fmt.Sprintf("%s %q", file, words))
+			}
+		}
+		return list
+	}
+	if list := left(false); len(list) > 0 {
+		w.Errorf("left of Ray: %s", list)
+	}
+	w.waitFor(2*time.Second, "the last sleep to end", func() bool { return len(left(true)) == 0 })
 }
 
 // A driver that fails ends the run with its own exit code.
